@@ -1,0 +1,1 @@
+"""The mathematics of m-Distinct: arrays in, arrays out, no database and no files."""

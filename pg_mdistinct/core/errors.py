@@ -1,0 +1,26 @@
+"""The one exception of the project that a user is meant to read."""
+
+from __future__ import annotations
+
+
+class MdistinctError(Exception):
+    """Something the user can mend: what is wrong, what to do, and a code to switch on."""
+
+    def __init__(
+        self, message: str, *, hint: str, sqlstate: str, detail: str | None = None
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.sqlstate = sqlstate
+        self.detail = detail
+
+
+UNKNOWN_VALUE = "MD001"
+IMPOSSIBLE_UPDATE = "MD002"
+DOMAIN_TOO_SMALL = "MD003"
+SOURCE_CHANGED = "MD004"
+NOT_A_NUMBER = "MD005"
+NO_LEGAL_RELEASE = "MD006"
+RISK_TOO_HIGH = "MD007"
+INCONSISTENT_HISTORY = "MD008"
