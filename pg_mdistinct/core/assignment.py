@@ -21,8 +21,9 @@ from pg_mdistinct.core.buckets import (
 from pg_mdistinct.core.careful import RecordClass, assign_carefully
 from pg_mdistinct.core.first_time import partition_first_time
 from pg_mdistinct.core.flow import UNBOUNDED, Network
+from pg_mdistinct.core.generalize import scaled_positions
 from pg_mdistinct.core.model import M_DISTINCT_STAR, UpdateModel
-from pg_mdistinct.core.signature import RecordSignatures, record_signatures
+from pg_mdistinct.core.signature import RecordSignatures, Signature, record_signatures
 from pg_mdistinct.core.snapshot import Snapshot
 from pg_mdistinct.core.values import representatives
 
@@ -59,47 +60,66 @@ def assign(
     that are left are grouped among themselves.
     """
     signatures = record_signatures(snapshot, model)
-    values = len(model)
-    is_new = signatures.of_record < 0
-    new_class = len(signatures.signatures)
-    record_class = np.where(is_new, new_class, signatures.of_record) * values + snapshot.value
-    by_class = np.bincount(record_class, minlength=(new_class + 1) * values)
     if model.is_free(max([m, *map(len, signatures.signatures)])):
-        old, new = by_class.reshape(-1, values)[:-1], by_class.reshape(-1, values)[-1]
-        buckets, cells = _assign_freely(signatures, old, new, model, m, variant, rng)
+        assignment = _assign_freely(snapshot, signatures, model, m, variant, rng)
     else:
-        buckets, cells = _assign_by_exact_sets(signatures, by_class, model, m, variant)
-    for bucket in buckets:
+        assignment = _assign_by_exact_sets(snapshot, signatures, model, m, variant, rng)
+    for bucket in assignment.buckets:
         bucket.groups = fewest_groups(bucket)
-    return Assignment(buckets, _deal(record_class, cells, rng))
+    return assignment
 
 
 def _assign_freely(
+    snapshot: Snapshot,
     signatures: RecordSignatures,
-    old: IntArray,
-    new: IntArray,
     model: UpdateModel,
     m: int,
     variant: str,
     rng: np.random.Generator,
-) -> tuple[list[Bucket], _Cells]:
-    buckets = create_buckets(signatures, old)
-    filled = fill_holes(buckets, new, model, variant)
+) -> Assignment:
+    counts = _count_classes(snapshot, signatures, len(model))
+    new = np.flatnonzero(signatures.of_record < 0)
+    buckets = create_buckets(signatures, counts[:-1])
+    filled = fill_holes(buckets, counts[-1], model, variant)
     for bucket, extra in zip(buckets, filled, strict=True):
         bucket.counts = bucket.counts + extra
     buckets, went_to = merge_buckets(buckets)
-    left = new - filled.sum(axis=0)
+    of_record = np.append(went_to, -1)[signatures.of_record]
+    into, value = np.nonzero(filled)
+    cells = _Cells(value, went_to[into], filled[into, value])
+    of_record[new] = _deal(snapshot.value[new], cells, rng.permutation(len(new)))
+    left = new[of_record[new] < 0]
     in_use = {bucket.entries: i for i, bucket in enumerate(buckets)}
-    cells = [_spread(old, went_to), _spread(filled, went_to, record_class=len(old))]
-    for bucket in partition_first_time(left, model, m, variant, in_use, rng):
-        where = in_use.get(bucket.entries)
-        if where is None:
-            where = len(buckets)
-            buckets.append(bucket)
-        else:
-            buckets[where].counts = buckets[where].counts + bucket.counts
-        cells.append(_spread(bucket.counts[None, :], np.array([where]), record_class=len(old)))
-    return buckets, _Cells(*(np.concatenate(part) for part in zip(*cells, strict=True)))
+    pieces, region = partition_first_time(
+        snapshot.value[left], scaled_positions(snapshot)[left], model, m, variant, in_use, rng
+    )
+    cells = _add_pieces(buckets, pieces, in_use, len(model))
+    of_record[left] = _deal(snapshot.value[left], cells, region)
+    return Assignment(buckets, of_record)
+
+
+def _count_classes(snapshot: Snapshot, signatures: RecordSignatures, values: int) -> IntArray:
+    """Count the records by signature (the last row: new ones) and value."""
+    rows = len(signatures.signatures) + 1
+    signature = signatures.of_record % rows
+    counts = np.bincount(signature * values + snapshot.value, minlength=rows * values)
+    return counts.reshape(rows, values).astype(np.int64)
+
+
+def _add_pieces(
+    buckets: list[Bucket], pieces: list[Bucket], number: dict[Signature, int], values: int
+) -> _Cells:
+    """Add pieces to the buckets with the same entries; return what each takes of which value."""
+    into = []
+    for piece in pieces:
+        where = number.setdefault(piece.entries, len(buckets))
+        if where == len(buckets):
+            buckets.append(Bucket(piece.entries, piece.kind, np.zeros_like(piece.counts)))
+        buckets[where].counts = buckets[where].counts + piece.counts
+        into.append(where)
+    taken = np.array([piece.counts for piece in pieces], dtype=np.int64).reshape(-1, values)
+    piece_number, value = np.nonzero(taken)
+    return _Cells(value, np.array(into, dtype=np.int64)[piece_number], taken[piece_number, value])
 
 
 def create_buckets(signatures: RecordSignatures, counts: IntArray) -> list[Bucket]:
@@ -210,38 +230,39 @@ def _intersection_bucket(first: Bucket, second: Bucket) -> Bucket | None:
 
 
 def _assign_by_exact_sets(
-    signatures: RecordSignatures, by_class: IntArray, model: UpdateModel, m: int, variant: str
-) -> tuple[list[Bucket], _Cells]:
-    present = np.flatnonzero(by_class)
+    snapshot: Snapshot,
+    signatures: RecordSignatures,
+    model: UpdateModel,
+    m: int,
+    variant: str,
+    rng: np.random.Generator,
+) -> Assignment:
+    counts = _count_classes(snapshot, signatures, len(model))
+    signature, value = np.nonzero(counts)
     classes = [
-        RecordClass(
-            signatures.signatures[c // len(model)]
-            if c // len(model) < len(signatures.signatures)
-            else None,
-            int(c % len(model)),
-            int(by_class[c]),
-        )
-        for c in present
+        RecordClass(None if s == len(counts) - 1 else signatures.signatures[s], int(v), int(n))
+        for s, v, n in zip(signature, value, counts[signature, value], strict=True)
     ]
-    buckets, cells = assign_carefully(classes, model, m, variant)
-    which, bucket, records = np.array(cells, dtype=np.int64).reshape(-1, 3).T
-    return buckets, _Cells(present[which], bucket, records)
+    buckets, dealt = assign_carefully(classes, model, m, variant)
+    which, bucket, records = np.array(dealt, dtype=np.int64).reshape(-1, 3).T
+    class_number = (signatures.of_record % len(counts)) * len(model) + snapshot.value
+    cells = _Cells((signature * len(model) + value)[which], bucket, records)
+    return Assignment(buckets, _deal(class_number, cells, rng.permutation(len(snapshot))))
 
 
-def _spread(
-    counts: IntArray, bucket: IntArray, record_class: int | None = None
-) -> tuple[IntArray, IntArray, IntArray]:
-    """List the cells of a table of counts (rows: classes or sources, columns: values)."""
-    row, value = np.nonzero(counts)
-    signature = row if record_class is None else np.full(len(row), record_class)
-    return signature * counts.shape[1] + value, bucket[row], counts[row, value]
+def _deal(record_class: IntArray, cells: _Cells, priority: IntArray) -> IntArray:
+    """Give each cell its records: those of its class, in the order of their priority.
 
-
-def _deal(record_class: IntArray, cells: _Cells, rng: np.random.Generator) -> IntArray:
-    """Give each cell its records, drawn at random from their class."""
-    shuffled = rng.permutation(len(record_class))
-    by_class = shuffled[np.argsort(record_class[shuffled], kind="stable")]
+    Cells of one class are served in the order given; records that no cell wants get -1.
+    """
+    records = np.lexsort((priority, record_class))
+    first = np.searchsorted(record_class[records], cells.record_class)
     order = np.argsort(cells.record_class, kind="stable")
-    of_record = np.empty(len(record_class), dtype=np.int64)
-    of_record[by_class] = np.repeat(cells.bucket[order], cells.records[order])
+    amounts = cells.records[order]
+    before = np.cumsum(amounts) - amounts
+    class_start = np.searchsorted(cells.record_class[order], cells.record_class[order])
+    start = first[order] + before - before[class_start] if len(order) else before
+    of_record = np.full(len(record_class), -1, dtype=np.int64)
+    where = np.repeat(start - before, amounts) + np.arange(amounts.sum())
+    of_record[records[where]] = np.repeat(cells.bucket[order], amounts)
     return of_record

@@ -13,14 +13,18 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from pg_mdistinct.core.arrays import IntArray
-from pg_mdistinct.core.buckets import FIRST_TIME, Bucket
+from pg_mdistinct.core.buckets import FIRST_TIME, Bucket, fewest_groups
+from pg_mdistinct.core.counterfeits import balance
 from pg_mdistinct.core.model import M_DISTINCT_STAR, UpdateModel
 from pg_mdistinct.core.signature import Signature
+from pg_mdistinct.core.split import split_bucket
 from pg_mdistinct.core.values import ValueSet, disjoint_company, value_set
 
 IN_USE_BONUS = 2.0
+REGION = 32
 
 
 @dataclass(frozen=True)
@@ -59,29 +63,35 @@ def value_types(model: UpdateModel) -> ValueTypes:
 
 
 def partition_first_time(
-    counts: IntArray,
+    value: IntArray,
+    position: npt.NDArray[np.float32],
     model: UpdateModel,
     m: int,
     variant: str,
     in_use: Collection[Signature],
     rng: np.random.Generator,
-) -> list[Bucket]:
-    """Put all these records, given by value, into buckets of groups of at least m."""
+) -> tuple[list[Bucket], IntArray]:
+    """Put all these records into buckets of groups of at least m.
+
+    Returns the buckets piece by piece, and the region of each record: pieces take the records of
+    each value region by region, so that the groups of a piece lie close together.
+    """
     types = value_types(model)
+    counts = np.bincount(value, minlength=len(model)).astype(np.int64)
+    region = np.zeros(len(value), dtype=np.int64)
     if variant == M_DISTINCT_STAR:
         templates = _disjoint_templates(counts, model, m, types)
     else:
-        templates = _partition(counts, model, m, types, in_use, rng)
-    buckets: dict[Signature, Bucket] = {}
-    for template in templates:
-        entries = types.signature(template.types)
-        bucket = buckets.setdefault(entries, Bucket(entries, FIRST_TIME, np.zeros_like(counts)))
-        bucket.counts += template.taken
-    return [bucket for bucket in buckets.values() if bucket.counts.any()]
+        templates = _partition(counts, value, position, region, model, m, types, in_use, rng)
+    pieces = [Bucket(types.signature(t.types), FIRST_TIME, t.taken) for t in templates]
+    return [piece for piece in pieces if piece.counts.any()], region
 
 
 def _partition(
     counts: IntArray,
+    value: IntArray,
+    position: npt.NDArray[np.float32],
+    region: IntArray,
     model: UpdateModel,
     m: int,
     types: ValueTypes,
@@ -89,45 +99,82 @@ def _partition(
     rng: np.random.Generator,
 ) -> list[Template]:
     """Make groups of m, some a row larger where m does not divide the number of records."""
-    total, groups = int(counts.sum()), int(counts.sum()) // m
-    left_over = total - groups * m
-    if counts.max(initial=0) > groups or (left_over and model.largest_free_group <= m):
-        return _partition_with_counterfeits(counts, model, m, types, in_use, rng)
-    extras = _most_frequent(counts, left_over)
-    templates = _peel(counts - np.bincount(extras, minlength=len(counts)), groups, m, types, in_use)
+    extras = _left_over(counts, model, m)
+    aside = np.bincount(extras, minlength=len(counts)).astype(np.int64)
+    by_region, padding = _regions(counts - aside, value, position, region, model, m, rng)
+    templates = _peel(by_region, m, types, in_use)
     lonely = [v for v in extras if not _enlarge(templates, v, types, model.largest_free_group)]
     if lonely:
-        rest = np.bincount(lonely, minlength=len(counts)).astype(np.int64)
-        templates += _partition_with_counterfeits(rest, model, m, types, in_use, rng)
-    return templates
+        templates += _padded(np.bincount(lonely, minlength=len(counts)), model, m, types, rng)
+    return _only_real(templates, padding)
 
 
-def _partition_with_counterfeits(
+def _left_over(counts: IntArray, model: UpdateModel, m: int) -> list[int]:
+    """Return the values of the records that are one too many, if larger groups may take them."""
+    groups = int(counts.sum()) // m
+    if counts.max(initial=0) > groups or model.largest_free_group <= m:
+        return []
+    return _most_frequent(counts, int(counts.sum()) - groups * m)
+
+
+def _regions(
     counts: IntArray,
+    value: IntArray,
+    position: npt.NDArray[np.float32],
+    region: IntArray,
     model: UpdateModel,
     m: int,
-    types: ValueTypes,
-    in_use: Collection[Signature],
     rng: np.random.Generator,
-) -> list[Template]:
-    """Make the counts m-eligible by imagined rows, group all, and keep the real ones.
+) -> tuple[IntArray, IntArray]:
+    """Cut the records into regions, each of them m-eligible; return their counts by value.
 
-    The holes that remain are given their values later, together with those of other buckets.
+    Records that are not m-eligible are filled up with imagined rows first; these are returned
+    too. All this is one large bucket, any m different values a group, that is split until the
+    parts are small. What was set aside goes to the last region.
     """
-    groups = max(int(counts.max(initial=0)), -(-int(counts.sum()) // m))
-    padding = np.zeros_like(counts)
-    missing = groups * m - int(counts.sum())
-    while missing:
-        room = np.where(model.known, groups - counts - padding, 0)
-        chance = (counts + 1.0) * (room > 0)
-        drawn = np.minimum(rng.multinomial(missing, chance / chance.sum()), room)
-        padding += drawn
-        missing -= int(drawn.sum())
-    templates = _peel(counts + padding, groups, m, types, in_use)
-    real = counts.copy()
-    for template in templates:
-        template.taken = np.minimum(template.taken, real)
-        real -= template.taken
+    free = Bucket((value_set(model.known_values),) * m, FIRST_TIME, counts)
+    free.groups = fewest_groups(free)
+    if not free.groups:
+        return np.zeros((1, len(counts)), dtype=np.int64), np.zeros_like(counts)
+    placement, padding = balance(free, counts.astype(np.float64) + 1.0, rng)
+    rows = _first_of_each_value(value, counts, rng)
+    parts = split_bucket(free, placement, value[rows], position[rows], REGION)
+    region[:] = parts.group.max()
+    region[rows] = parts.group
+    by_region = np.zeros((int(region.max()) + 1, len(counts)), dtype=np.int64)
+    np.add.at(by_region, (parts.group, value[rows]), 1)
+    np.add.at(by_region, (parts.counterfeit_group, parts.counterfeit_value), 1)
+    return by_region, padding
+
+
+def _first_of_each_value(value: IntArray, counts: IntArray, rng: np.random.Generator) -> IntArray:
+    """Choose as many records of each value as ``counts`` says, at random."""
+    shuffled = rng.permutation(len(value))
+    by_value = shuffled[np.argsort(value[shuffled], kind="stable")]
+    first = np.cumsum(np.bincount(value, minlength=len(counts))) - np.bincount(
+        value, minlength=len(counts)
+    )
+    rank = np.arange(len(value)) - first[value[by_value]]
+    return by_value[rank < counts[value[by_value]]]
+
+
+def _padded(
+    counts: IntArray, model: UpdateModel, m: int, types: ValueTypes, rng: np.random.Generator
+) -> list[Template]:
+    """Group a few records with counterfeits only."""
+    free = Bucket((value_set(model.known_values),) * m, FIRST_TIME, counts)
+    free.groups = fewest_groups(free)
+    _, padding = balance(free, counts.astype(np.float64) + 1.0, rng)
+    return _only_real(_peel((counts + padding)[None, :], m, types, ()), padding)
+
+
+def _only_real(templates: list[Template], padding: IntArray) -> list[Template]:
+    """Take imagined rows out again: they are holes, which get their values later."""
+    imagined = padding.copy()
+    for template in reversed(templates):
+        out = np.minimum(template.taken, imagined)
+        template.taken = template.taken - out
+        imagined -= out
     return templates
 
 
@@ -143,18 +190,29 @@ def _most_frequent(counts: IntArray, how_many: int) -> list[int]:
 
 
 def _peel(
-    counts: IntArray, groups: int, m: int, types: ValueTypes, in_use: Collection[Signature]
+    by_region: IntArray, m: int, types: ValueTypes, in_use: Collection[Signature]
 ) -> list[Template]:
-    """Take off as many groups of one template as keep the rest m-eligible, again and again."""
-    left = counts.copy()
+    """Take off as many groups of one template as keep the rest m-eligible, again and again.
+
+    Region by region, what no balanced template takes is carried on to the next region; what is
+    left in the end is grouped freely.
+    """
     templates = []
-    while groups:
-        template = _best_balanced(left, groups, m, types, in_use)
-        if template is None:
-            template = _most_frequent_values(left, groups, m, types)
-        left -= template.taken
-        groups -= template.groups
-        templates.append(template)
+    used = set(in_use)
+    left = np.zeros_like(by_region[0])
+    for number, region in enumerate(by_region, 1):
+        left += region
+        groups = int(left.sum()) // m
+        while groups:
+            template = _best_balanced(left, groups, m, types, used)
+            if template is None and number < len(by_region):
+                break
+            if template is None:
+                template = _most_frequent_values(left, groups, m, types)
+            left -= template.taken
+            groups -= template.groups
+            templates.append(template)
+            used.add(types.signature(template.types))
     return templates
 
 

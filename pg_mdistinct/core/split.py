@@ -44,8 +44,12 @@ def split_bucket(
     placement: Placement,
     value: IntArray,
     position: npt.NDArray[np.float32],
+    smallest: int = 1,
 ) -> SplitBucket:
-    """Split into ``bucket.groups`` groups; ``position`` has a row a record, scaled to 0..1."""
+    """Split into groups; ``position`` has a row a record, scaled to 0..1.
+
+    With ``smallest`` above 1 the recursion ends early, at regions of about as many groups.
+    """
     forest = as_forest(placement, len(bucket.types))
     multiplicity = np.array([count for _, count in bucket.types], dtype=np.int64)
     group = np.zeros(len(value), dtype=np.int64)
@@ -64,6 +68,7 @@ def split_bucket(
         forest.child_cell,
         multiplicity,
         bucket.groups,
+        smallest,
         group,
         fake_group,
         fake_value,
@@ -84,6 +89,7 @@ def _split(  # type: ignore[no-untyped-def]
     child_cell,
     multiplicity,
     groups,
+    smallest,
     group,
     fake_group,
     fake_value,
@@ -112,11 +118,11 @@ def _split(  # type: ignore[no-untyped-def]
         start, end, here = stack_node[depth, 0], stack_node[depth, 1], stack_node[depth, 2]
         rows[:] = stack_rows[depth]
         _count(order[0], start, end, value, rows, cell_value, total, real)
-        if here == 1:
+        if here <= smallest:
             for i in range(start, end):
                 group[order[0, i]] = finished
             for v in range(values):
-                if total[v] > real[v]:
+                for _ in range(total[v] - real[v]):
                     fake_group[fakes] = finished
                     fake_value[fakes] = v
                     fakes += 1

@@ -107,10 +107,10 @@ def _part(history: History, chunk: slice) -> History:
 
 
 def _beliefs(history: History, groups: Candidates, model: UpdateModel) -> Beliefs:
-    gap = history.gap
-    steps = np.unique(gap[gap > 0])
-    power = np.array([model.power(int(k)) for k in steps]).reshape(len(steps), len(model), -1)
-    reach = np.array([model.reach(int(k)) for k in steps], dtype=np.bool_).reshape(power.shape)
+    gap = np.maximum(history.gap, 1)
+    steps = np.unique(gap)
+    power = np.stack([model.power(int(k)) for k in steps]) if len(steps) else np.empty((0, 0, 0))
+    reach = np.stack([model.reach(int(k)) for k in steps]) if len(steps) else power > 0
     nodes = groups.values.take(history.group)
     posterior = np.empty(len(nodes.items))
     alive = np.empty(len(nodes.items), dtype=np.bool_)
