@@ -6,8 +6,10 @@ too, and has no psycopg.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pg_mdistinct.client import Client
 
 __version__ = "0.1.0"
 __all__ = ["Client", "__version__"]
@@ -16,5 +18,7 @@ __all__ = ["Client", "__version__"]
 def __getattr__(name: str) -> Any:
     """Imports `Client` when it is first asked for."""
     if name == "Client":
-        return import_module("pg_mdistinct.client").Client
+        from pg_mdistinct.client import Client
+
+        return Client
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

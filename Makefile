@@ -1,0 +1,32 @@
+# Everything that a developer types; `make help` lists it.
+
+SHELL := /bin/bash
+BIN := .venv/bin
+# Each worker keeps a core busy; more than eight would only crowd the one test server.
+WORKERS ?= $(shell cores=$$(nproc); echo $$((cores < 2 ? 2 : cores > 8 ? 8 : cores)))
+TESTS ?= tests
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint clean
+
+help: ## list these targets
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1 \t\2/p' $(MAKEFILE_LIST) | expand -t 16
+
+setup: ## set up what is missing: Debian packages, virtual environment
+	@scripts/setup.sh
+
+demo: setup ## publish the paper's hospital twice on the embedded server
+	@$(BIN)/pg-mdistinct demo
+
+test: lint ## run the linters and the whole test suite (TESTS=path for a part of it)
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile $(TESTS)
+
+lint: setup ## check style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+clean: ## remove the virtual environment and all caches; the server's data stays
+	@if [ -x $(BIN)/pg-mdistinct ]; then $(BIN)/pg-mdistinct server stop; fi
+	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find . -path ./.pg-mdistinct -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,28 @@
+"""The command line, `pg-mdistinct`."""
+
+from __future__ import annotations
+
+import click
+
+from pg_mdistinct import __version__
+from pg_mdistinct.cli.datasets import publish, register, releases, verify
+from pg_mdistinct.cli.demo import demo
+from pg_mdistinct.cli.install import install, uninstall, upgrade
+from pg_mdistinct.cli.server import server
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="pg-mdistinct")
+def main() -> None:
+    """Publish a table that changes, again and again, without giving anybody away."""
+
+
+main.add_command(server)
+main.add_command(install)
+main.add_command(upgrade)
+main.add_command(uninstall)
+main.add_command(register)
+main.add_command(publish)
+main.add_command(verify)
+main.add_command(releases)
+main.add_command(demo)
