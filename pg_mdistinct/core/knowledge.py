@@ -18,6 +18,7 @@ import numpy as np
 from numba import njit
 
 from pg_mdistinct.core.arrays import FloatArray, IntArray, Ragged
+from pg_mdistinct.core.history import History
 from pg_mdistinct.core.model import UpdateModel
 from pg_mdistinct.core.snapshot import Snapshot
 
@@ -127,6 +128,36 @@ def learn(
         past,
     )
     return Knowledge(size, kept, belief, past[: int((size * kept).sum())]), risk
+
+
+def recall(history: History, model: UpdateModel) -> tuple[Knowledge, FloatArray]:
+    """Learn a whole history again; return what is known of every record, and its largest risk.
+
+    Records are numbered as in the history, which must have versions of all of them.
+    """
+    records = int(history.record.max(initial=-1)) + 1
+    known, risk = Knowledge.nothing(records), np.zeros(records)
+    last = np.full(records, -1)
+    for release in np.unique(history.version_release):
+        versions = np.flatnonzero(history.version_release == release)
+        who = history.record[versions]
+        before = last[who]
+        snapshot = Snapshot(
+            value=history.value[versions],
+            qi=(),
+            last_group=np.where(before >= 0, history.group[before], -1),
+            gap=np.where(before >= 0, release - history.version_release[before], 0),
+            last_candidates=history.rows,
+            last_value=np.where(before >= 0, history.value[before], -1),
+        )
+        learned, risk[who] = learn(
+            known.take(who), snapshot, history.rows, history.group[versions], model
+        )
+        place = np.arange(records)
+        place[who] = records + np.arange(len(who))
+        known = Knowledge.join([known, learned]).take(place)
+        last[who] = versions
+    return known, risk
 
 
 @njit(cache=True)

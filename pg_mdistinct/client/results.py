@@ -1,0 +1,91 @@
+"""What the calls return, one dataclass for each kind of row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from datetime import datetime
+from typing import Any, Self
+
+
+class _Row:
+    """A dataclass that takes from a row the columns that it knows."""
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> Self:
+        """Columns that a later version of the plugin adds are left aside."""
+        names = [field.name for field in fields(cls)]  # type: ignore[arg-type]
+        return cls(**{name: row[name] for name in names})
+
+
+@dataclass(frozen=True)
+class Dataset(_Row):
+    """A registered dataset."""
+
+    dataset: str
+    id_column: str
+    qi_columns: list[str]
+    sensitive_column: str
+    m: int
+    variant: str
+    max_risk: float | None
+
+
+@dataclass(frozen=True)
+class Publication(_Row):
+    """The figures of one publication; `max_risk` is None where it was not measured."""
+
+    dataset: str
+    release: int
+    records: int
+    groups: int
+    counterfeits: int
+    withheld: int
+    ncp: float
+    max_risk: float | None
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Violation(_Row):
+    """One place where the history breaks the principle."""
+
+    release: int
+    gid: int | None
+    record_id: str | None
+    rule: str
+    detail: str | None
+
+
+@dataclass(frozen=True)
+class ReleaseInfo(_Row):
+    """One line of the list of releases."""
+
+    dataset: str
+    release: int
+    published_at: datetime
+    m: int
+    variant: str
+    rows: int
+    groups: int
+    counterfeits: int
+
+
+@dataclass(frozen=True)
+class PublishedRow:
+    """One row of a release, as a reader sees it."""
+
+    gid: int
+    qi: dict[str, Any]
+    sensitive: Any
+
+
+@dataclass(frozen=True)
+class Release:
+    """All that was published in one release."""
+
+    dataset: str
+    release: int
+    sensitive_column: str
+    rows: list[PublishedRow]
+    counterfeits: dict[int, int]
