@@ -67,6 +67,18 @@ class Knowledge:
         """Return where each record's q begin, and where the last ones end."""
         return _starts(self.candidates * self.kept)
 
+    @property
+    def largest_risk(self) -> FloatArray:
+        """Return the largest risk of each record's versions."""
+        risk = np.zeros(len(self))
+        owner = np.repeat(np.arange(len(self)), self.kept)
+        size = self.candidates[owner]
+        belief = Ragged(self.belief_start, np.arange(len(self.belief))).take(owner).items
+        if len(owner):
+            own = np.add.reduceat(self.belief[belief] * self.past, _starts(size)[:-1])
+            np.maximum.at(risk, owner, own)
+        return risk
+
     def take(self, records: IntArray) -> Knowledge:
         """Return what is known of some records; -1 stands for one that is new."""
         known = records[records >= 0]
@@ -130,13 +142,22 @@ def learn(
     return Knowledge(size, kept, belief, past[: int((size * kept).sum())]), risk
 
 
-def recall(history: History, model: UpdateModel) -> tuple[Knowledge, FloatArray]:
-    """Learn a whole history again; return what is known of every record, and its largest risk.
+@dataclass(frozen=True)
+class Recalled:
+    """What is known of every record after a history, its largest risk, and the largest ever."""
+
+    known: Knowledge
+    risk: FloatArray
+    largest_ever: float
+
+
+def recall(history: History, model: UpdateModel) -> Recalled:
+    """Learn a whole history again, release by release.
 
     Records are numbered as in the history, which must have versions of all of them.
     """
     records = int(history.record.max(initial=-1)) + 1
-    known, risk = Knowledge.nothing(records), np.zeros(records)
+    known, risk, largest_ever = Knowledge.nothing(records), np.zeros(records), 0.0
     last = np.full(records, -1)
     for release in np.unique(history.version_release):
         versions = np.flatnonzero(history.version_release == release)
@@ -157,7 +178,8 @@ def recall(history: History, model: UpdateModel) -> tuple[Knowledge, FloatArray]
         place[who] = records + np.arange(len(who))
         known = Knowledge.join([known, learned]).take(place)
         last[who] = versions
-    return known, risk
+        largest_ever = max(largest_ever, float(risk[who].max()))
+    return Recalled(known, risk, largest_ever)
 
 
 @njit(cache=True)

@@ -34,11 +34,14 @@ class Beliefs:
     """What the adversary thinks of some versions: a row of nodes for each.
 
     ``posterior`` is the weight share of the feasible paths through each node; ``alive`` tells
-    which nodes are in the feasible sub-graph at all.
+    which nodes are in the feasible sub-graph at all; ``weight`` is a node's own weight, and
+    ``onward`` that of the paths that lead on from it, scaled version by version.
     """
 
     nodes: Ragged
+    weight: FloatArray
     posterior: FloatArray
+    onward: FloatArray
     alive: BoolArray
 
 
@@ -63,6 +66,34 @@ def beliefs(history: History, model: UpdateModel) -> Beliefs:
     """Compute what the adversary believes after the last release of a history."""
     groups = candidates(history.rows)
     return _beliefs(history, groups, model)
+
+
+@dataclass(frozen=True)
+class Edges:
+    """The updates between two neighbouring versions of one record, as nodes' indices.
+
+    ``probability`` is the model's, ``posterior`` the adversary's that just this one happened.
+    """
+
+    before: IntArray
+    after: IntArray
+    probability: FloatArray
+    posterior: FloatArray
+
+
+def edges(history: History, model: UpdateModel, known: Beliefs, version: int) -> Edges:
+    """Return the possible updates that lead to a version from the one before it."""
+    offsets = known.nodes.offsets
+    old = np.arange(offsets[version - 1], offsets[version])
+    new = np.arange(offsets[version], offsets[version + 1])
+    gap = int(history.gap[version])
+    pairs = (known.nodes.items[old][:, None], known.nodes.items[new][None, :])
+    probability = model.power(gap)[pairs]
+    paths = probability * (known.weight[new] * known.onward[new])[None, :]
+    leaving = paths.sum(axis=1, keepdims=True)
+    share = np.divide(paths, leaving, out=np.zeros_like(paths), where=leaving > 0)
+    i, j = np.nonzero(model.reach(gap)[pairs])
+    return Edges(old[i], new[j], probability[i, j], (known.posterior[old][:, None] * share)[i, j])
 
 
 def risks(history: History, model: UpdateModel) -> Risks:
@@ -114,18 +145,13 @@ def _beliefs(history: History, groups: Candidates, model: UpdateModel) -> Belief
     nodes = groups.values.take(history.group)
     posterior = np.empty(len(nodes.items))
     alive = np.empty(len(nodes.items), dtype=np.bool_)
-    graph = (
-        history.is_first,
-        np.searchsorted(steps, gap),
-        nodes.offsets,
-        nodes.items,
-        groups.weight[groups.values.item_index(history.group)],
-        power,
-        reach,
-    )
+    onward = np.ones(len(nodes.items))
+    weight = groups.weight[groups.values.item_index(history.group)]
+    step = np.searchsorted(steps, gap)
+    graph = (history.is_first, step, nodes.offsets, nodes.items, weight, power, reach)
     _forward(*graph, posterior, alive)
-    _backward(*graph, posterior, alive)
-    return Beliefs(nodes, posterior, alive)
+    _backward(*graph, posterior, onward, alive)
+    return Beliefs(nodes, weight, posterior, onward, alive)
 
 
 @njit(cache=True)
@@ -147,9 +173,10 @@ def _forward(is_first, step, offsets, values, weights, power, reach, arriving, a
 
 
 @njit(cache=True)
-def _backward(is_first, step, offsets, values, weights, power, reach, posterior, alive):  # type: ignore[no-untyped-def]
+def _backward(  # type: ignore[no-untyped-def]
+    is_first, step, offsets, values, weights, power, reach, posterior, onward, alive
+):
     """Multiply what arrives at each node with the paths that lead on from it."""
-    onward = np.ones(len(posterior))
     for i in range(len(is_first) - 2, -1, -1):
         if is_first[i + 1]:
             continue

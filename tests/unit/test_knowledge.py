@@ -51,8 +51,10 @@ def test_knowledge_gives_the_largest_risk_of_the_whole_history(batch: int) -> No
         for n, found in enumerate(largest, 1):
             exact = risks(history.until(n), _model(spec)).risk.max(initial=0.0)
             assert found == pytest.approx(exact, abs=1e-12)
-        _, recalled = recall(history, _model(spec))
-        assert recalled.max(initial=0.0) == pytest.approx(max(largest[-1:], default=0), abs=1e-12)
+        recalled = recall(history, _model(spec))
+        np.testing.assert_allclose(recalled.known.largest_risk, recalled.risk, atol=1e-12)
+        assert recalled.risk.max(initial=0.0) == pytest.approx(largest[-1], abs=1e-12)
+        assert recalled.largest_ever == pytest.approx(max(largest), abs=1e-12)
 
 
 def test_equal_pasts_are_kept_once() -> None:

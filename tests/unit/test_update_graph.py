@@ -11,7 +11,7 @@ import pytest
 from pg_mdistinct.core.arrays import Ragged
 from pg_mdistinct.core.history import History, sorted_history
 from pg_mdistinct.core.model import UpdateModel
-from pg_mdistinct.core.update_graph import Risks, beliefs, risks
+from pg_mdistinct.core.update_graph import Risks, beliefs, edges, risks
 from tests.core_history import CoreHistory
 from tests.oracle import adversary, hospital
 from tests.oracle.history import Group, Release, one_step
@@ -138,6 +138,23 @@ def test_engine_equals_path_enumeration(batch: int) -> None:
         for key, risk in exact.items():
             assert abs(found[key] - float(risk)) < 1e-12
         graphs += len(names)
+
+
+def test_edges_carry_the_weight_of_their_nodes() -> None:
+    """Updates that arrive at a node, and those that leave it, add up to its own probability."""
+    for seed in range(60):
+        spec = random_history(seed)
+        releases: list[Release] = list(CoreHistory.run(spec, seed).releases)
+        codes = {label: i for i, label in enumerate(spec.model.labels)}
+        model = as_model({v: one_step(spec.model.by_label, v) for v in spec.model.labels})
+        history, _ = as_arrays(releases, codes)
+        known = beliefs(history, model)
+        for version in np.flatnonzero(~history.is_first):
+            found = edges(history, model, known, int(version))
+            for end, at in ((found.before, version - 1), (found.after, version)):
+                nodes = range(known.nodes.offsets[at], known.nodes.offsets[at + 1])
+                summed = [found.posterior[end == node].sum() for node in nodes]
+                np.testing.assert_allclose(summed, known.posterior[list(nodes)], atol=1e-12)
 
 
 def _exchanged(release: Release) -> Release:

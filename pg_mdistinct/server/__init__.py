@@ -1,0 +1,1 @@
+"""What runs inside PL/Python: reads a snapshot, calls the core, writes the release."""

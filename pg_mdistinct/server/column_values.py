@@ -1,0 +1,115 @@
+"""The distinct values of a QI column, in their order: their texts, and where they lie."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Context, Decimal, localcontext
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from pg_mdistinct.core.arrays import FloatArray
+from pg_mdistinct.server.packed import numbers
+from pg_mdistinct.server.plpython import Plpy
+from pg_mdistinct.server.qi_types import QiType
+
+Number = TypeVar("Number", int, float, Decimal)
+
+LONGEST_NUMERIC = 150_000
+"""In digits: a bit more than PostgreSQL's longest numeric has."""
+
+LEAST_REACH = 9
+"""Neighbours of a lone value lie up to so many units away, or a tenth of the value."""
+
+
+@dataclass(frozen=True)
+class ColumnValues:
+    """Sorted values; ``numbers`` are those that PostgreSQL sends, empty for other types."""
+
+    type: QiType
+    texts: Sequence[str]
+    numbers: npt.NDArray[Any]
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    @property
+    def positions(self) -> FloatArray:
+        """Return where the values lie: only differences count."""
+        if self.type.is_set:
+            return np.arange(len(self.texts), dtype=np.float64)
+        if self.type.dtype is None:
+            return _positions_of_decimals(self.texts)
+        return _positions_of_numbers(self.numbers)
+
+
+def distinct(plpy: Plpy, qi_type: QiType, query: str) -> ColumnValues:
+    """Return the distinct values of a query's column q."""
+    sent = f"pg_catalog.{qi_type.send}(q)" if qi_type.send else "NULL::bytea"
+    row = plpy.execute(
+        "SELECT coalesce(pg_catalog.array_agg(q::text ORDER BY q), '{}') AS texts,"
+        f" pg_catalog.string_agg({sent}, '' ORDER BY q) AS sent"
+        f" FROM (SELECT DISTINCT q FROM ({query}) AS a) AS d"
+    )[0]
+    return ColumnValues(qi_type, row["texts"], numbers(row["sent"], qi_type.dtype or ">i8"))
+
+
+def with_neighbours(plpy: Plpy, values: ColumnValues) -> ColumnValues:
+    """Add a value below and one above a lone one, at random distances; sets have no such values."""
+    if values.type.is_set:
+        return values
+    own = values.texts[0]
+    if values.type.dtype is None:
+        below, above = (str(beside) for beside in _around(Decimal(own), 1))
+        return ColumnValues(values.type, [below, own, above], values.numbers)
+    number = values.numbers[0].item()
+    lowest, greatest = values.type.limits
+    texts = {
+        beside: _text(plpy, values.type, beside)
+        for beside in _around(number, values.type.unit)
+        if lowest <= beside <= greatest
+    }
+    texts[number] = own
+    ordered = sorted(texts)
+    return ColumnValues(
+        values.type, [texts[n] for n in ordered], np.array(ordered, dtype=values.numbers.dtype)
+    )
+
+
+def _around(number: Number, unit: int) -> tuple[Number, Number]:
+    """Return a number below and one above, with all their digits."""
+    reach = max(LEAST_REACH * unit, int(abs(number)) // 10)
+    with localcontext(prec=LONGEST_NUMERIC):
+        return number - 1 - secrets.randbelow(reach), number + 1 + secrets.randbelow(reach)
+
+
+def _text(plpy: Plpy, qi_type: QiType, number: float) -> str:
+    if qi_type.text_of is None:
+        return str(number)
+    return str(plpy.execute(f"SELECT {qi_type.text_of.format(number)} AS text")[0]["text"])
+
+
+def _positions_of_numbers(values: npt.NDArray[Any]) -> FloatArray:
+    """Return how far each of some sorted numbers lies from the first one, without overflow."""
+    if values.dtype.kind == "i":
+        # Unsigned arithmetic wraps around to the right difference, whatever the signs.
+        return (values.astype(np.uint64) - values.astype(np.uint64)[:1]).astype(np.float64)
+    numbers = values.astype(np.float64)
+    with np.errstate(over="ignore"):
+        offsets = numbers - numbers[:1]
+    return offsets if np.isfinite(offsets).all() else numbers / 2 - numbers[:1] / 2
+
+
+def _positions_of_decimals(texts: Sequence[str]) -> FloatArray:
+    """The same for numerics, as shares of the column's width: they may exceed any float."""
+    context = Context(prec=40, Emax=999_999, Emin=-999_999)
+    values = [Decimal(text) for text in texts]
+    if len(values) < 2:
+        return np.zeros(len(values))
+    width = context.subtract(values[-1], values[0])
+    return np.array(
+        [float(context.divide(context.subtract(value, values[0]), width)) for value in values]
+    )

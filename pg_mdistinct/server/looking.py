@@ -1,0 +1,70 @@
+"""The phases of a publication one at a time, for looking: nothing is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from pg_mdistinct.core.publication import Release
+from pg_mdistinct.server.errors import entry_point
+from pg_mdistinct.server.plpython import Plpy
+from pg_mdistinct.server.publication import Prepared, try_out
+
+
+@entry_point
+def create_buckets(plpy: Plpy, dataset: str) -> list[tuple[object, ...]]:
+    """Return every entry of every bucket, with the records that stand at it."""
+    prepared, release, _ = _plan(plpy, dataset)
+    labels = prepared.model.labels
+    buckets = release.buckets
+    widest = max((len(entries) for entries in buckets.entries), default=1)
+    cells = np.bincount(release.bucket * widest + release.entry, minlength=0)
+    records = dict(enumerate(cells.tolist()))
+    return [
+        (
+            bucket + 1,
+            buckets.kind[bucket],
+            int(buckets.groups[bucket]),
+            entry + 1,
+            sorted(labels[code] for code in reach.tolist()),
+            records.get(bucket * widest + entry, 0),
+        )
+        for bucket, entries in enumerate(buckets.entries)
+        for entry, reach in enumerate(entries)
+    ]
+
+
+@entry_point
+def assign_records(plpy: Plpy, dataset: str) -> list[tuple[object, ...]]:
+    """Return the bucket and entry of every record."""
+    prepared, release, record_ids = _plan(plpy, dataset)
+    values = (prepared.model.labels[code] for code in prepared.snapshot.value.tolist())
+    places = _counted_from_one(release.bucket, release.entry)
+    return [
+        (record_id, value, *place)
+        for record_id, value, place in zip(record_ids, values, places, strict=True)
+    ]
+
+
+@entry_point
+def split_buckets(plpy: Plpy, dataset: str) -> list[tuple[object, ...]]:
+    """Return the bucket and group of every record."""
+    _, release, record_ids = _plan(plpy, dataset)
+    places = _counted_from_one(release.bucket, release.group)
+    return [(record_id, *place) for record_id, place in zip(record_ids, places, strict=True)]
+
+
+def _plan(plpy: Plpy, dataset: str) -> tuple[Prepared, Release, list[str]]:
+    def look(prepared: Prepared, table: str) -> tuple[Prepared, list[str]]:
+        rows = plpy.execute(f"SELECT record_id FROM {table} ORDER BY seq")
+        return prepared, [row["record_id"] for row in rows]
+
+    prepared, record_ids = try_out(plpy, dataset, look, wait=True)
+    return prepared, prepared.plan(plpy), record_ids
+
+
+def _counted_from_one(
+    *columns: np.ndarray[tuple[int], np.dtype[np.int64]],
+) -> Iterator[tuple[int, ...]]:
+    return zip(*((column + 1).tolist() for column in columns), strict=True)

@@ -1,0 +1,160 @@
+"""The relations of one dataset: their names, how they are made, and how they go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from pg_mdistinct.core.errors import MdistinctError
+from pg_mdistinct.server.plpython import Plpy, run
+from pg_mdistinct.server.qi_types import QiType
+
+LONGEST_NAME = 50
+"""In bytes: what the longest derived name leaves of PostgreSQL's 63."""
+
+DATA, PUBLISHED, CATALOG, SOURCES = (
+    "mdistinct_data",
+    "mdistinct_published",
+    "mdistinct",
+    "mdistinct_sources",
+)
+VIEWS = ((PUBLISHED, ""), (PUBLISHED, "_counterfeits"), (CATALOG, "_membership"))
+KINDS = ("versions", "placement", "groups", "absent", "domain")
+TABLES = tuple((DATA, f"_{kind}") for kind in KINDS)
+
+
+@dataclass(frozen=True)
+class Relations:
+    """The quoted names of a dataset's relations; ``reader`` is its function without arguments."""
+
+    published: str
+    counterfeits: str
+    membership: str
+    versions: str
+    placement: str
+    groups: str
+    absent: str
+    domain: str
+    reader: str
+
+
+def relations_of(plpy: Plpy, dataset: str) -> Relations:
+    """Return the names of a dataset's relations."""
+    names = [
+        qualified(plpy, schema, dataset + suffix)
+        for schema, suffix in (*VIEWS, *TABLES, (SOURCES, ""))
+    ]
+    return Relations(*names)
+
+
+def partition_of(plpy: Plpy, dataset: str, kind: str, release: int) -> str:
+    """Return the name of one release's partition of versions, placement or groups."""
+    return qualified(plpy, DATA, f"{dataset}_{kind[0]}{release}")
+
+
+def qualified(plpy: Plpy, schema: str, name: str) -> str:
+    """Quote a name with its schema."""
+    return f"{plpy.quote_ident(schema)}.{plpy.quote_ident(name)}"
+
+
+def check_free(plpy: Plpy, dataset: str) -> None:
+    """Refuse a dataset whose relations would collide with existing ones."""
+    taken = [
+        f"{schema}.{dataset}{suffix}"
+        for schema, suffix in (*VIEWS, *TABLES)
+        if _relation_exists(plpy, schema, dataset + suffix)
+    ]
+    taken += [f"{SOURCES}.{dataset}()" for _ in _functions(plpy, dataset)]
+    if taken:
+        raise MdistinctError(
+            f'dataset "{dataset}" would collide with the existing {taken[0]}',
+            hint="Choose another dataset name.",
+            sqlstate="42P07",
+        )
+
+
+def create(plpy: Plpy, dataset: str, qi: Sequence[QiType], value_type: str) -> None:
+    """Make the tables, empty."""
+    names = relations_of(plpy, dataset)
+    own = "".join(f"q{i} {column.stored}, " for i, column in enumerate(qi, start=1))
+    general = "".join(f"q{i} {column.generalized}, " for i, column in enumerate(qi, start=1))
+    for statement in (
+        f"CREATE TABLE {names.domain} ("
+        f'code integer PRIMARY KEY, label text COLLATE "C" NOT NULL UNIQUE, value {value_type})',
+        f"CREATE TABLE {names.versions} ("
+        f'release integer NOT NULL, seq integer, record_id text COLLATE "C", {own} value integer'
+        ") PARTITION BY LIST (release)",
+        f"CREATE TABLE {names.placement} ("
+        "release integer NOT NULL, seq integer NOT NULL, gid integer NOT NULL"
+        ") PARTITION BY LIST (release)",
+        f"CREATE TABLE {names.groups} ("
+        f"release integer NOT NULL, gid integer NOT NULL, {general} candidates integer[] NOT NULL,"
+        " counterfeits integer NOT NULL, PRIMARY KEY (release, gid)) PARTITION BY LIST (release)",
+        f"CREATE TABLE {names.absent} ("
+        'record_id text COLLATE "C" PRIMARY KEY, release integer NOT NULL, gid integer NOT NULL,'
+        " value integer NOT NULL)",
+    ):
+        plpy.execute(statement)
+
+
+def create_views(
+    plpy: Plpy, dataset: str, qi_columns: Sequence[str], sensitive_column: str
+) -> None:
+    """Make the relations that readers and admins look at."""
+    names = relations_of(plpy, dataset)
+    qi = "".join(
+        f"g.q{i} AS {plpy.quote_ident(column)}, " for i, column in enumerate(qi_columns, start=1)
+    )
+    for statement in (
+        f"CREATE VIEW {names.published} AS"
+        f" SELECT g.release, g.gid, {qi} d.value AS {plpy.quote_ident(sensitive_column)}"
+        f" FROM {names.groups} AS g"
+        " CROSS JOIN LATERAL pg_catalog.unnest(g.candidates) AS c (code)"
+        f" JOIN {names.domain} AS d ON d.code = c.code",
+        f"CREATE VIEW {names.counterfeits} AS"
+        f" SELECT g.release, g.gid, g.counterfeits AS count FROM {names.groups} AS g"
+        " WHERE g.counterfeits > 0",
+        f"CREATE VIEW {names.membership} AS"
+        f" SELECT v.release, v.record_id, p.gid FROM {names.versions} AS v"
+        f" JOIN {names.placement} AS p ON p.release = v.release AND p.seq = v.seq",
+        f"GRANT SELECT ON {names.published}, {names.counterfeits}"
+        " TO mdistinct_reader, mdistinct_admin",
+        f"GRANT SELECT ON {names.membership} TO mdistinct_admin",
+    ):
+        plpy.execute(statement)
+
+
+def drop(plpy: Plpy, dataset: str) -> None:
+    """Drop all that belongs to the dataset; never the source."""
+    for schema, suffix in VIEWS:
+        plpy.execute(f"DROP VIEW IF EXISTS {qualified(plpy, schema, dataset + suffix)}")
+    for schema, suffix in TABLES:
+        plpy.execute(f"DROP TABLE IF EXISTS {qualified(plpy, schema, dataset + suffix)}")
+    for signature in list(_functions(plpy, dataset)):
+        plpy.execute(f"DROP ROUTINE {signature}")
+
+
+def _relation_exists(plpy: Plpy, schema: str, name: str) -> bool:
+    found = run(
+        plpy,
+        "SELECT FROM pg_catalog.pg_class AS c"
+        " JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace"
+        " WHERE n.nspname = $1 AND c.relname = $2",
+        ["name", "name"],
+        [schema, name],
+    )
+    return found.nrows() > 0
+
+
+def _functions(plpy: Plpy, dataset: str) -> Iterator[str]:
+    """Yield the dataset's functions as DROP ROUTINE takes them."""
+    for row in run(
+        plpy,
+        "SELECT p.oid::pg_catalog.regprocedure::pg_catalog.text AS signature"
+        " FROM pg_catalog.pg_proc AS p"
+        " JOIN pg_catalog.pg_namespace AS n ON n.oid = p.pronamespace"
+        " WHERE n.nspname = $1 AND p.proname = $2",
+        ["name", "name"],
+        [SOURCES, dataset],
+    ):
+        yield str(row["signature"])

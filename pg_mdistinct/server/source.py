@@ -1,0 +1,272 @@
+"""The source of a dataset: its columns, and the function that reads it with its owner's rights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pg_mdistinct.core import errors
+from pg_mdistinct.core.errors import MdistinctError
+from pg_mdistinct.server import relations
+from pg_mdistinct.server.catalog import Dataset
+from pg_mdistinct.server.plpython import Plpy, run, sqlstate_of
+from pg_mdistinct.server.qi_types import qi_type_of
+
+# Texts of values must not depend on the settings of whoever publishes.
+SETTINGS = (
+    "SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO, YMD' SET intervalstyle = postgres"
+    " SET timezone = 'UTC' SET extra_float_digits = 1 SET bytea_output = hex SET lc_monetary = 'C'"
+)
+
+RELATION_KINDS = "rvmpf"
+
+# A type is stored as itself only if reading its texts runs no code of the type's owner: domains
+# and composite types may hide a CHECK, whose functions would run with the rights of our owner.
+_COLUMNS = """
+    WITH RECURSIVE resolved (name, declared, type) AS (
+        SELECT a.attname, pg_catalog.format_type(a.atttypid, -1), a.atttypid
+        FROM pg_catalog.pg_attribute AS a
+        WHERE a.attrelid = $1 AND a.attnum > 0 AND NOT a.attisdropped
+        UNION ALL
+        SELECT r.name, r.declared, t.typbasetype
+        FROM resolved AS r JOIN pg_catalog.pg_type AS t ON t.oid = r.type
+        WHERE t.typtype = 'd'
+    )
+    SELECT r.name, r.declared, pg_catalog.format_type(r.type, -1) AS base,
+        coalesce(e.typtype, t.typtype) IN ('b', 'e')
+        OR t.typtype IN ('r', 'm') AND n.nspname = 'pg_catalog' AS storable
+    FROM resolved AS r
+    JOIN pg_catalog.pg_type AS t ON t.oid = r.type
+    JOIN pg_catalog.pg_namespace AS n ON n.oid = t.typnamespace
+    LEFT JOIN pg_catalog.pg_type AS e ON e.oid = t.typelem AND t.typcategory = 'A'
+    WHERE t.typtype <> 'd'
+"""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the source: its type as declared, and the type behind it if that is a domain."""
+
+    name: str
+    declared: str
+    base: str
+    storable: bool
+
+    @property
+    def value_type(self) -> str:
+        """Return the type that a sensitive column is published as."""
+        return self.base if self.storable else "text"
+
+
+def columns_of(plpy: Plpy, source: int) -> dict[str, Column]:
+    """Return the columns of a relation by name."""
+    return {
+        row["name"]: Column(row["name"], row["declared"], row["base"], row["storable"])
+        for row in run(plpy, _COLUMNS, ["oid"], [source])
+    }
+
+
+def oid_of(plpy: Plpy, relation: str) -> int:
+    """Return the OID of a relation that came as a regclass."""
+    return int(run(plpy, "SELECT $1::oid AS oid", ["regclass"], [relation])[0]["oid"])
+
+
+def place_of(plpy: Plpy, oid: int) -> tuple[str, str]:
+    """Return schema and name of a table or view."""
+    rows = run(
+        plpy,
+        "SELECT n.nspname AS schema, c.relname AS relation, c.relkind AS kind"
+        " FROM pg_catalog.pg_class AS c"
+        " JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = $1",
+        ["oid"],
+        [oid],
+    )
+    if not rows.nrows():
+        raise MdistinctError(
+            f"there is no relation with OID {oid}",
+            hint="Give the name of a table or view, such as 'public.patients'.",
+            sqlstate="42P01",
+        )
+    schema, relation = rows[0]["schema"], rows[0]["relation"]
+    if rows[0]["kind"] not in RELATION_KINDS:
+        raise MdistinctError(
+            f"{schema}.{relation} is neither a table nor a view",
+            hint="Give the name of a table or view, such as 'public.patients'.",
+            sqlstate="42809",
+        )
+    return schema, relation
+
+
+def quoted_name(plpy: Plpy, oid: int) -> str:
+    """Return the name of a table or view as SQL takes it."""
+    return relations.qualified(plpy, *place_of(plpy, oid))
+
+
+def check(plpy: Plpy, dataset: Dataset) -> None:
+    """Refuse a source that is gone, or whose columns are not those that were registered."""
+    found = run(
+        plpy,
+        "SELECT c.oid FROM pg_catalog.pg_class AS c"
+        " JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace"
+        " WHERE n.nspname = $1 AND c.relname = $2",
+        ["name", "name"],
+        [dataset.source_schema, dataset.source_table],
+    )
+    if not found.nrows():
+        raise MdistinctError(
+            f'the source {dataset.source} of dataset "{dataset.name}" does not exist',
+            hint="Create it again under this name; mdistinct_drop forgets a dataset for good.",
+            sqlstate="42P01",
+        )
+    _check_columns(dataset, columns_of(plpy, int(found[0]["oid"])))
+    _check_reader(plpy, dataset)
+
+
+def _check_columns(dataset: Dataset, columns: Mapping[str, Column]) -> None:
+    for name, declared in dataset.column_types:
+        if name in columns and columns[name].declared == declared:
+            continue
+        trouble = f"is now of type {columns[name].declared}" if name in columns else "is gone"
+        raise MdistinctError(
+            f'column "{name}" of {dataset.source} was registered as {declared} and {trouble}',
+            hint="Give the column its name and type back, or put a view in the table's place that "
+            "has the columns as they were registered.",
+            sqlstate=errors.SOURCE_CHANGED,
+        )
+
+
+def create_reader(plpy: Plpy, source: int, dataset: Dataset) -> None:
+    """Make the two functions that touch the source, with the caller's rights or its owner's.
+
+    One reads the source, the other turns a text into the text of a sensitive value. They do all
+    conversions, so that code behind the source's types runs as the source's owner.
+    """
+    columns = columns_of(plpy, source)
+    sensitive = columns[dataset.sensitive_column]
+    record_id = columns[dataset.id_column]
+    results, expressions = ["record_id text"], [_text(plpy.quote_ident(record_id.name), record_id)]
+    for i, name in enumerate(dataset.qi_columns, start=1):
+        is_set = qi_type_of(columns[name].base).is_set
+        own = plpy.quote_ident(name)
+        results.append(f"q{i} {'text' if is_set else columns[name].base}")
+        expressions.append(_text(own, columns[name]) if is_set else f"{own}::{columns[name].base}")
+    results.append("sensitive text")
+    expressions.append(_text(plpy.quote_ident(sensitive.name), sensitive))
+    table = relations.qualified(plpy, dataset.source_schema, dataset.source_table)
+    reader = relations.relations_of(plpy, dataset.name).reader
+    _create_function(
+        plpy,
+        f"{reader}()",
+        f"TABLE ({', '.join(results)}) STABLE",
+        f"SELECT {', '.join(expressions)} FROM {table}",
+    )
+    _create_function(
+        plpy,
+        f"{reader}(text)",
+        "text STABLE STRICT",
+        f"SELECT {_text(f'$1::{sensitive.declared}', sensitive)}",
+    )
+    _hand_over(plpy, source, (f"{reader}()", f"{reader}(text)"))
+
+
+def _text(expression: str, column: Column) -> str:
+    """Return the SQL for a value's text, the same for equal values."""
+    value = f"({expression})::{column.base}"
+    if column.base == "numeric":
+        return f"pg_catalog.trim_scale({value})::text"
+    if column.base in ("real", "double precision"):
+        # 0 and -0 are equal.
+        return f"({value} + 0::{column.base})::text"
+    return f"({value})::text"
+
+
+def _create_function(plpy: Plpy, signature: str, result: str, body: str) -> None:
+    plpy.execute(
+        f"CREATE FUNCTION {signature} RETURNS {result} LANGUAGE sql PARALLEL UNSAFE"
+        # Definer on purpose: the source is read with its owner's rights, not with ours.
+        f" SECURITY DEFINER {SETTINGS} AS {plpy.quote_literal(body)}"
+    )
+    plpy.execute(f"REVOKE ALL ON FUNCTION {signature} FROM PUBLIC")
+    plpy.execute(f"GRANT EXECUTE ON FUNCTION {signature} TO mdistinct_owner")
+
+
+def _hand_over(plpy: Plpy, source: int, signatures: tuple[str, ...]) -> None:
+    """Give the functions to the source's owner if the caller may do that; else he keeps them."""
+    row = run(
+        plpy,
+        "SELECT pg_catalog.pg_get_userbyid(c.relowner) AS owner"
+        " FROM pg_catalog.pg_class AS c WHERE c.oid = $1",
+        ["oid"],
+        [source],
+    )[0]
+    try:
+        with plpy.subtransaction():
+            for signature in signatures:
+                plpy.execute(
+                    f"ALTER FUNCTION {signature} OWNER TO {plpy.quote_ident(row['owner'])}"
+                )
+    except plpy.SPIError as error:
+        if sqlstate_of(error) != "42501":
+            raise
+
+
+def _check_reader(plpy: Plpy, dataset: Dataset) -> None:
+    """Refuse a reader that is missing, or that would run with the rights of our owner."""
+    reader = relations.relations_of(plpy, dataset.name).reader
+    for signature in (f"{reader}()", f"{reader}(text)"):
+        found = run(
+            plpy,
+            "SELECT p.prosecdef FROM pg_catalog.pg_proc AS p"
+            " WHERE p.oid = pg_catalog.to_regprocedure($1)",
+            ["text"],
+            [signature],
+        )
+        if not found.nrows() or not found[0]["prosecdef"]:
+            raise MdistinctError(
+                f"function {signature}, which reads the source of the dataset, "
+                + ("is not SECURITY DEFINER" if found.nrows() else "does not exist"),
+                hint="It is made by mdistinct_register; restore it from a backup.",
+                sqlstate="55000",
+            )
+
+
+def labels_of(plpy: Plpy, dataset: Dataset, texts: list[str]) -> dict[str, str]:
+    """Return the canonical text of each value, as the source's own type writes it."""
+    _check_reader(plpy, dataset)
+    reader = relations.relations_of(plpy, dataset.name).reader
+    statement = (
+        f"SELECT t.value, {reader}(t.value) AS label FROM pg_catalog.unnest($1) AS t (value)"
+    )
+    try:
+        rows = run(plpy, statement, ["text[]"], [texts])
+    except plpy.SPIError as error:
+        if len(texts) > 1:
+            return {text: labels_of(plpy, dataset, [text])[text] for text in texts}
+        raise MdistinctError(
+            f'"{texts[0]}" is not a value of column "{dataset.sensitive_column}", '
+            f"which is of type {dataset.sensitive_type}",
+            hint="Give values as the column's type reads them.",
+            detail=str(error),
+            sqlstate=sqlstate_of(error),
+        ) from None
+    return {row["value"]: row["label"] for row in rows}
+
+
+def no_right_to_read(dataset: Dataset, reason: str | None) -> MdistinctError:
+    """Return the error for a source whose reader has lost its rights."""
+    return MdistinctError(
+        f'the source {dataset.source} of dataset "{dataset.name}" may not be read',
+        hint=f"Grant SELECT on {dataset.source} to the owner of function "
+        f'{relations.SOURCES}."{dataset.name}"().',
+        detail=reason,
+        sqlstate="42501",
+    )
+
+
+def unreadable(dataset: Dataset, error: Exception) -> MdistinctError:
+    """Return the error for callers who must not see what a failing source says of its data."""
+    return MdistinctError(
+        f'the source {dataset.source} of dataset "{dataset.name}" cannot be read',
+        hint="A member of mdistinct_admin sees the reason: SELECT mdistinct_preview(...).",
+        sqlstate=sqlstate_of(error),
+    )

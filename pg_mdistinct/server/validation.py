@@ -1,0 +1,157 @@
+"""Refuses snapshots that cannot be published, naming what is wrong with them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pg_mdistinct.core import errors
+from pg_mdistinct.core.arrays import IntArray
+from pg_mdistinct.core.errors import MdistinctError
+from pg_mdistinct.core.model import UpdateModel
+from pg_mdistinct.core.snapshot import Snapshot
+from pg_mdistinct.server import caller
+from pg_mdistinct.server.catalog import Dataset
+from pg_mdistinct.server.errors import NAMED_AT_MOST, counted, listed
+from pg_mdistinct.server.plpython import Plpy, Row, run
+from pg_mdistinct.server.qi_types import QiType
+
+NOT_NULL_VIOLATION = "23502"
+UNIQUE_VIOLATION = "23505"
+
+
+@dataclass(frozen=True)
+class Staged:
+    """A snapshot in its table; ``unknown`` are some sensitive values without a code, NULL first."""
+
+    table: str
+    qi: tuple[QiType, ...]
+    unknown: Sequence[Row]
+
+
+def check_staged(plpy: Plpy, dataset: Dataset, staged: Staged) -> None:
+    """Refuse identifiers that are NULL or not unique, and values that cannot be published."""
+    _check_identifiers(plpy, dataset, staged)
+    for i, (name, qi_type) in enumerate(zip(dataset.qi_columns, staged.qi, strict=True), start=1):
+        _check_column(
+            plpy,
+            staged,
+            f"q{i} IS NULL",
+            f'column "{name}" of {dataset.source} is NULL in',
+            hint="Fill the column, or register a view that puts a value in place of NULL.",
+            sqlstate=NOT_NULL_VIOLATION,
+        )
+        if qi_type.infinite is not None:
+            _check_column(
+                plpy,
+                staged,
+                qi_type.infinite.format(f"q{i}"),
+                f'column "{name}" of {dataset.source} is NaN or infinite in',
+                hint="Only finite values have a range: mend them, or register a view without them.",
+                sqlstate=errors.NOT_A_NUMBER,
+            )
+    _check_sensitive(plpy, dataset, staged)
+
+
+def refuse_updates(
+    plpy: Plpy, staged: Staged, snapshot: Snapshot, model: UpdateModel, rows: IntArray
+) -> None:
+    """Refuse records that have changed in a way that the update model calls impossible."""
+    if not len(rows):
+        return
+    named: list[str] = []
+    if caller.sees_microdata(plpy):
+        shown = rows[:NAMED_AT_MOST]
+        names = _record_ids(plpy, staged.table, shown)
+        named = [
+            f"{names[row]} ({model.labels[snapshot.last_value[row]]}"
+            f" -> {model.labels[snapshot.value[row]]})"
+            for row in shown.tolist()
+        ]
+    raise MdistinctError(
+        f"the update model calls the updates of {counted(len(rows), 'record')} impossible"
+        + listed(named, len(rows)),
+        hint="Correct the records, or declare the updates with mdistinct_allow_update.",
+        sqlstate=errors.IMPOSSIBLE_UPDATE,
+    )
+
+
+def _check_identifiers(plpy: Plpy, dataset: Dataset, staged: Staged) -> None:
+    row = plpy.execute(
+        f"SELECT pg_catalog.count(*) AS nulls FROM {staged.table} WHERE record_id IS NULL"
+    )[0]
+    column = f'identifier column "{dataset.id_column}" of {dataset.source}'
+    if row["nulls"]:
+        raise MdistinctError(
+            f"{column} is NULL in {counted(row['nulls'], 'row')}",
+            hint="Every record needs an identifier that stays the same from release to release.",
+            sqlstate=NOT_NULL_VIOLATION,
+        )
+    twice = plpy.execute(
+        "SELECT record_id, pg_catalog.count(*) AS rows, pg_catalog.count(*) OVER () AS identifiers"
+        f" FROM {staged.table} GROUP BY record_id HAVING pg_catalog.count(*) > 1"
+        f" ORDER BY record_id LIMIT {NAMED_AT_MOST}"
+    )
+    if twice.nrows():
+        count = twice[0]["identifiers"]
+        named = (f"{row['record_id']} ({row['rows']} rows)" for row in twice)
+        raise MdistinctError(
+            f"{column} is not unique: {counted(count, 'identifier')} "
+            f"{'occurs' if count == 1 else 'occur'} more than once"
+            + listed(named if caller.sees_microdata(plpy) else (), count),
+            hint="One record is one row: remove the duplicates, or register a view without them.",
+            sqlstate=UNIQUE_VIOLATION,
+        )
+
+
+def _check_column(
+    plpy: Plpy, staged: Staged, condition: str, trouble: str, *, hint: str, sqlstate: str
+) -> None:
+    row = plpy.execute(
+        "SELECT pg_catalog.count(*) AS records,"
+        f" (pg_catalog.array_agg(record_id))[1:{NAMED_AT_MOST}] AS named"
+        f" FROM {staged.table} WHERE {condition}"
+    )[0]
+    if row["records"]:
+        named = row["named"] if caller.sees_microdata(plpy) else ()
+        raise MdistinctError(
+            f"{trouble} {counted(row['records'], 'record')}" + listed(named, row["records"]),
+            hint=hint,
+            sqlstate=sqlstate,
+        )
+
+
+def _check_sensitive(plpy: Plpy, dataset: Dataset, staged: Staged) -> None:
+    """Refuse NULL and values that the update model does not mention."""
+    column = f'sensitive column "{dataset.sensitive_column}" of {dataset.source}'
+    may_see = caller.sees_microdata(plpy)
+    for row in staged.unknown:
+        if row["sensitive"] is None:
+            raise MdistinctError(
+                f"{column} is NULL in {counted(row['records'], 'record')}"
+                + listed(row["named"] if may_see else (), row["records"]),
+                hint="Fill the column, or register a view that puts a value in place of NULL.",
+                sqlstate=NOT_NULL_VIOLATION,
+            )
+    if staged.unknown:
+        count = staged.unknown[0]["values"]
+        named = (
+            f'"{row["sensitive"]}" ({counted(row["records"], "record")})' for row in staged.unknown
+        )
+        raise MdistinctError(
+            f"{column} has {counted(count, 'value')} that the update model does not know"
+            + listed(named if may_see else (), count),
+            hint="Declare what each value may become: "
+            "mdistinct_allow_update(dataset, old_value, new_values).",
+            sqlstate=errors.UNKNOWN_VALUE,
+        )
+
+
+def _record_ids(plpy: Plpy, table: str, rows: IntArray) -> dict[int, str]:
+    found = run(
+        plpy,
+        f"SELECT seq, record_id FROM {table} WHERE seq = ANY ($1)",
+        ["int4[]"],
+        [rows.tolist()],
+    )
+    return {row["seq"]: row["record_id"] for row in found}

@@ -1,0 +1,28 @@
+-- Definer on purpose: the update model belongs to the owner of the plugin.
+CREATE OR REPLACE FUNCTION public.mdistinct_allow_update(
+    dataset name,
+    old_value text,
+    new_values text[],
+    probabilities double precision[] DEFAULT NULL
+)
+RETURNS void
+LANGUAGE plpython3u
+VOLATILE
+PARALLEL UNSAFE
+SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET datestyle = 'ISO, YMD'
+SET intervalstyle = 'postgres'
+SET timezone = 'UTC'
+SET extra_float_digits = 1
+SET bytea_output = 'hex'
+SET lc_monetary = 'C'
+AS $python$
+@LOAD@
+updates.allow(plpy, dataset, old_value, new_values, probabilities)
+$python$;
+
+REVOKE ALL ON FUNCTION public.mdistinct_allow_update FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION public.mdistinct_allow_update TO mdistinct_admin;
+COMMENT ON FUNCTION public.mdistinct_allow_update IS
+    'Declares the values that old_value may become by the next release';

@@ -1,0 +1,32 @@
+-- Definer on purpose: the history belongs to the owner of the plugin.
+CREATE OR REPLACE FUNCTION public.mdistinct_create_buckets(dataset name)
+RETURNS TABLE (
+    bucket integer,
+    kind text,
+    groups integer,
+    entry integer,
+    reach text[],
+    records integer
+)
+LANGUAGE plpython3u
+VOLATILE
+PARALLEL UNSAFE
+SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET datestyle = 'ISO, YMD'
+SET intervalstyle = 'postgres'
+SET timezone = 'UTC'
+SET extra_float_digits = 1
+SET bytea_output = 'hex'
+SET lc_monetary = 'C'
+-- The queries are big but simple: compiling them takes longer than it saves.
+SET jit = off
+AS $python$
+@LOAD@
+return looking.create_buckets(plpy, dataset)
+$python$;
+
+REVOKE ALL ON FUNCTION public.mdistinct_create_buckets FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION public.mdistinct_create_buckets TO mdistinct_admin;
+COMMENT ON FUNCTION public.mdistinct_create_buckets IS
+    'The buckets that the next publication would use, one row for each entry; writes nothing';

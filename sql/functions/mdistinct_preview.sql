@@ -1,0 +1,25 @@
+-- Definer on purpose: publishers see neither the source nor the history.
+CREATE OR REPLACE FUNCTION public.mdistinct_preview(dataset name, wait boolean DEFAULT false)
+RETURNS mdistinct.publication
+LANGUAGE plpython3u
+VOLATILE
+PARALLEL UNSAFE
+SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET datestyle = 'ISO, YMD'
+SET intervalstyle = 'postgres'
+SET timezone = 'UTC'
+SET extra_float_digits = 1
+SET bytea_output = 'hex'
+SET lc_monetary = 'C'
+-- The queries are big but simple: compiling them takes longer than it saves.
+SET jit = off
+AS $python$
+@LOAD@
+return publication.preview(plpy, dataset, wait)
+$python$;
+
+REVOKE ALL ON FUNCTION public.mdistinct_preview FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION public.mdistinct_preview TO mdistinct_publisher, mdistinct_admin;
+COMMENT ON FUNCTION public.mdistinct_preview IS
+    'The row that mdistinct_publish would return; writes nothing';

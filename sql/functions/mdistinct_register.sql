@@ -1,0 +1,27 @@
+-- Invoker on purpose: the caller must be able to read what he registers.
+CREATE OR REPLACE FUNCTION public.mdistinct_register(
+    dataset name,
+    source regclass,
+    id_column name,
+    qi_columns name[],
+    sensitive_column name,
+    m integer,
+    variant text DEFAULT 'm-distinct',
+    max_risk double precision DEFAULT NULL
+)
+RETURNS mdistinct.datasets
+LANGUAGE plpython3u
+VOLATILE
+PARALLEL UNSAFE
+SECURITY INVOKER
+SET search_path = pg_catalog, pg_temp
+AS $python$
+@LOAD@
+return registration.register(
+    plpy, dataset, source, id_column, qi_columns, sensitive_column, m, variant, max_risk)
+$python$;
+
+REVOKE ALL ON FUNCTION public.mdistinct_register FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION public.mdistinct_register TO mdistinct_admin;
+COMMENT ON FUNCTION public.mdistinct_register IS
+    'Registers a table or view as a dynamic dataset';

@@ -1,0 +1,29 @@
+-- Definer on purpose: the history belongs to the owner of the plugin.
+CREATE OR REPLACE FUNCTION public.mdistinct_split_buckets(dataset name)
+RETURNS TABLE (
+    record_id text,
+    bucket integer,
+    gid integer
+)
+LANGUAGE plpython3u
+VOLATILE
+PARALLEL UNSAFE
+SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET datestyle = 'ISO, YMD'
+SET intervalstyle = 'postgres'
+SET timezone = 'UTC'
+SET extra_float_digits = 1
+SET bytea_output = 'hex'
+SET lc_monetary = 'C'
+-- The queries are big but simple: compiling them takes longer than it saves.
+SET jit = off
+AS $python$
+@LOAD@
+return looking.split_buckets(plpy, dataset)
+$python$;
+
+REVOKE ALL ON FUNCTION public.mdistinct_split_buckets FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION public.mdistinct_split_buckets TO mdistinct_admin;
+COMMENT ON FUNCTION public.mdistinct_split_buckets IS
+    'The group that each record would end in; another run may group equally good ones otherwise; writes nothing';

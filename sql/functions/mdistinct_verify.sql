@@ -1,0 +1,25 @@
+-- Definer on purpose: the history belongs to the owner of the plugin.
+-- Stable on purpose: all of its queries see the history as it is at one moment.
+CREATE OR REPLACE FUNCTION public.mdistinct_verify(dataset name)
+RETURNS TABLE (
+    release integer,
+    gid integer,
+    record_id text,
+    rule text,
+    detail text
+)
+LANGUAGE plpython3u
+STABLE
+PARALLEL UNSAFE
+SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET jit = off
+AS $python$
+@LOAD@
+return verification.verify(plpy, dataset)
+$python$;
+
+REVOKE ALL ON FUNCTION public.mdistinct_verify FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION public.mdistinct_verify TO mdistinct_admin;
+COMMENT ON FUNCTION public.mdistinct_verify IS
+    'One row for each violation of the principle in the whole release history';
