@@ -27,7 +27,7 @@ def server() -> None:
     """Run a private PostgreSQL with PL/Python.
 
     Its files lie in $PG_MDISTINCT_HOME, else in .pg-mdistinct in the checkout, else in the user's
-    data folder. Its superuser and its database are both called mdistinct.
+    data folder. Its superuser is called postgres, its database mdistinct.
     """
 
 

@@ -82,8 +82,8 @@ class Knowledge:
     def take(self, records: IntArray) -> Knowledge:
         """Return what is known of some records; -1 stands for one that is new."""
         known = records[records >= 0]
-        candidates = np.where(records >= 0, self.candidates[records], 0)
-        kept = np.where(records >= 0, self.kept[records], 0)
+        candidates = np.append(self.candidates, 0)[records]
+        kept = np.append(self.kept, 0)[records]
         beliefs = Ragged(self.belief_start, np.arange(len(self.belief))).take(known).items
         pasts = Ragged(self.past_start, np.arange(len(self.past))).take(known).items
         return Knowledge(candidates, kept, self.belief[beliefs], self.past[pasts])

@@ -14,7 +14,7 @@ from pg_mdistinct.embedded.installation import Installation, find_installation
 from pg_mdistinct.embedded.places import HOME_VARIABLE, Places, make_private_folder, write_private
 from pg_mdistinct.embedded.settings import ACCESS, SETTINGS_FILE
 
-SUPERUSER = "mdistinct"
+SUPERUSER = "postgres"
 DATABASE = "mdistinct"
 
 

@@ -10,71 +10,132 @@ from pg_mdistinct.core import errors
 from pg_mdistinct.core.arrays import BoolArray, IntArray, Ragged
 from pg_mdistinct.core.errors import MdistinctError
 from pg_mdistinct.core.history import History
+from pg_mdistinct.core.publication import Release
 from pg_mdistinct.server.catalog import Dataset
 from pg_mdistinct.server.packed import gather, integers
-from pg_mdistinct.server.plpython import Plpy, run
+from pg_mdistinct.server.plpython import Plpy, Row, run
 from pg_mdistinct.server.relations import relations_of
 
 
 @dataclass(frozen=True)
+class PlannedRelease:
+    """A release that is not published yet: the table of its snapshot, and the plan."""
+
+    table: str
+    release: Release
+
+
+@dataclass(frozen=True)
 class StoredHistory:
-    """A history, and where each of its versions is stored within its release."""
+    """A history, the identifiers of its records, and each version's seq within its release."""
 
     history: History
+    record_ids: list[str]
     seq: IntArray
 
-    def record_ids(self, plpy: Plpy, dataset: Dataset, versions: list[int]) -> dict[int, str]:
-        """Return the identifiers of the records that some versions belong to."""
-        versions = list(set(versions))
-        release = self.history.version_release[versions].tolist()
-        seq = self.seq[versions].tolist()
-        rows = run(
-            plpy,
-            "SELECT v.release, v.seq, v.record_id"
-            f" FROM {relations_of(plpy, dataset.name).versions} AS v"
-            " JOIN unnest($1, $2) AS wanted (release, seq)"
-            " ON wanted.release = v.release AND wanted.seq = v.seq",
-            ["int4[]", "int4[]"],
-            [release, seq],
-        )
-        found = {(row["release"], row["seq"]): row["record_id"] for row in rows}
-        places = zip(release, seq, strict=True)
-        return {version: found[place] for version, place in zip(versions, places, strict=True)}
+    def record_id(self, version: int) -> str:
+        """Return the identifier of the record that a version belongs to."""
+        return self.record_ids[int(self.history.record[version])]
 
 
-def read_history(plpy: Plpy, dataset: Dataset, values: int) -> StoredHistory:
-    """Return what was published of a dataset with that many values, and who was where."""
-    release, gid, counterfeits, rows = _read_groups(plpy, dataset, values)
-    names = relations_of(plpy, dataset.name)
-    packed = gather(
-        record="r.number", release="v.release", seq="v.seq", gid="p.gid", value="v.value"
-    )
-    row = plpy.execute(
-        f"SELECT {packed} FROM {names.versions} AS v"
-        f" JOIN {names.placement} AS p ON p.release = v.release AND p.seq = v.seq"
-        " JOIN (SELECT record_id, pg_catalog.row_number() OVER ()::int4 AS number"
-        f" FROM (SELECT DISTINCT record_id FROM {names.versions}) AS d) AS r"
-        " ON r.record_id = v.record_id"
-    )[0]
-    record, version_release = integers(row["record"]), integers(row["release"])
-    group, published = _find(release, gid, version_release, integers(row["gid"]))
+def read_history(
+    plpy: Plpy,
+    dataset: Dataset,
+    values: int,
+    *,
+    until: int | None = None,
+    record_id: str | None = None,
+    planned: PlannedRelease | None = None,
+) -> StoredHistory:
+    """Return what was published of a dataset with that many values, and who was where.
+
+    All of it, or only up to some release, or only one record's; or with a release that is planned.
+    """
+    groups = _read_groups(plpy, dataset, values)
+    row = _read_versions(plpy, dataset, until, record_id, planned)
+    record, release, seq = (integers(row[name]) for name in ("record", "release", "seq"))
+    group, published = _find(groups.release, groups.gid, release, integers(row["gid"]))
+    if planned is not None:
+        coming = release > dataset.last_release
+        group[coming] = len(groups.release) + planned.release.group[seq[coming]]
+        published |= coming
+        groups = _with_planned(groups, dataset.last_release + 1, planned.release)
     _expect(dataset, published, "records are in groups that were not published")
-    order = np.lexsort((version_release, record))
+    order = np.lexsort((release, record))
     history = History(
-        release,
-        gid,
-        rows,
-        counterfeits,
+        groups.release,
+        groups.gid,
+        groups.rows,
+        groups.counterfeits,
         record[order],
         group[order],
         integers(row["value"])[order],
     )
-    return StoredHistory(history, integers(row["seq"])[order])
+    return StoredHistory(history, row["record_ids"] or [], seq[order])
 
 
-def _read_groups(
-    plpy: Plpy, dataset: Dataset, values: int
-) -> tuple[IntArray, IntArray, IntArray, Ragged]:
+def _read_versions(
+    plpy: Plpy,
+    dataset: Dataset,
+    until: int | None,
+    record_id: str | None,
+    planned: PlannedRelease | None,
+) -> Row:
+    """Return packed columns of all versions, with records numbered as in ``record_ids``."""
+    names = relations_of(plpy, dataset.name)
+    versions = (
+        "SELECT v.release, v.seq, v.record_id, v.value, p.gid"
+        f" FROM {names.versions} AS v"
+        f" JOIN {names.placement} AS p ON p.release = v.release AND p.seq = v.seq"
+        " WHERE ($1 IS NULL OR v.release <= $1) AND ($2 IS NULL OR v.record_id = $2)"
+    )
+    if planned is not None:
+        versions += (
+            f" UNION ALL SELECT {dataset.last_release + 1}, v.seq, v.record_id, v.value, 0"
+            f" FROM {planned.table} AS v"
+        )
+    packed = gather(
+        record="r.number", release="v.release", seq="v.seq", gid="v.gid", value="v.value"
+    )
+    return run(
+        plpy,
+        f"WITH versions AS MATERIALIZED ({versions}), records AS MATERIALIZED ("
+        "SELECT d.record_id, (pg_catalog.row_number() OVER () - 1)::int4 AS number"
+        " FROM (SELECT DISTINCT v.record_id FROM versions AS v) AS d)"
+        f" SELECT {packed}, (SELECT pg_catalog.array_agg(r.record_id ORDER BY r.number)"
+        " FROM records AS r) AS record_ids"
+        " FROM versions AS v JOIN records AS r ON r.record_id = v.record_id",
+        ["int4", "text"],
+        [until, record_id],
+    )[0]
+
+
+@dataclass(frozen=True)
+class _Groups:
+    """All groups, sorted by release and gid."""
+
+    release: IntArray
+    gid: IntArray
+    counterfeits: IntArray
+    rows: Ragged
+
+
+def _with_planned(groups: _Groups, number: int, planned: Release) -> _Groups:
+    """Append the groups of a release that is not published yet."""
+    count = len(planned.counterfeits)
+    lengths = np.concatenate([groups.rows.lengths, planned.candidates.lengths])
+    return _Groups(
+        np.concatenate([groups.release, np.full(count, number)]),
+        np.concatenate([groups.gid, np.arange(1, count + 1)]),
+        np.concatenate([groups.counterfeits, planned.counterfeits]),
+        Ragged(
+            np.concatenate(([0], np.cumsum(lengths))).astype(np.int64),
+            np.concatenate([groups.rows.items, planned.candidates.items]),
+        ),
+    )
+
+
+def _read_groups(plpy: Plpy, dataset: Dataset, values: int) -> _Groups:
     groups = relations_of(plpy, dataset.name).groups
     packed = gather(release="g.release", gid="g.gid", counterfeits="g.counterfeits")
     row = plpy.execute(f"SELECT {packed} FROM {groups} AS g")[0]
@@ -91,7 +152,7 @@ def _read_groups(
     group, _ = _find(release, gid, integers(rows["release"]), integers(rows["gid"]))
     offsets = np.concatenate(([0], np.cumsum(np.bincount(group, minlength=len(release)))))
     candidates = Ragged(offsets.astype(np.int64), code[np.lexsort((code, group))])
-    return release, gid, integers(row["counterfeits"])[order], candidates
+    return _Groups(release, gid, integers(row["counterfeits"])[order], candidates)
 
 
 def _find(

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from pg_mdistinct.core.publication import Release
+from pg_mdistinct.server import bound
 from pg_mdistinct.server.errors import entry_point
+from pg_mdistinct.server.history import PlannedRelease, read_history
 from pg_mdistinct.server.plpython import Plpy
 from pg_mdistinct.server.publication import Prepared, try_out
 
@@ -55,9 +57,22 @@ def split_buckets(plpy: Plpy, dataset: str) -> list[tuple[object, ...]]:
     return [(record_id, *place) for record_id, place in zip(record_ids, places, strict=True)]
 
 
+@entry_point
+def preview_risk(plpy: Plpy, dataset: str) -> list[tuple[object, ...]]:
+    """Return, release by release, what publishing now would do to the risk of its versions."""
+
+    def look(prepared: Prepared) -> list[tuple[object, ...]]:
+        found = prepared.dataset
+        planned = PlannedRelease(prepared.table, prepared.plan(plpy))
+        after = read_history(plpy, found, len(prepared.model), planned=planned).history
+        return list(bound.by_release(after, prepared.model, found.max_risk))
+
+    return try_out(plpy, dataset, look, wait=True)
+
+
 def _plan(plpy: Plpy, dataset: str) -> tuple[Prepared, Release, list[str]]:
-    def look(prepared: Prepared, table: str) -> tuple[Prepared, list[str]]:
-        rows = plpy.execute(f"SELECT record_id FROM {table} ORDER BY seq")
+    def look(prepared: Prepared) -> tuple[Prepared, list[str]]:
+        rows = plpy.execute(f"SELECT record_id FROM {prepared.table} ORDER BY seq")
         return prepared, [row["record_id"] for row in rows]
 
     prepared, record_ids = try_out(plpy, dataset, look, wait=True)

@@ -10,13 +10,25 @@ from typing import TypeVar
 
 import numpy as np
 
-from pg_mdistinct.core.errors import MdistinctError
+from pg_mdistinct.core.arrays import IntArray
+from pg_mdistinct.core.knowledge import Knowledge, learn
 from pg_mdistinct.core.model import UpdateModel
 from pg_mdistinct.core.publication import Release, check_updates, plan_release
 from pg_mdistinct.core.snapshot import Snapshot
-from pg_mdistinct.server import catalog, reading, source, updates, validation, writing
+from pg_mdistinct.server import (
+    bound,
+    catalog,
+    knowledge,
+    reading,
+    source,
+    updates,
+    validation,
+    writing,
+)
 from pg_mdistinct.server.catalog import Dataset
 from pg_mdistinct.server.errors import entry_point
+from pg_mdistinct.server.history import PlannedRelease
+from pg_mdistinct.server.knowledge import KnownBefore
 from pg_mdistinct.server.plpython import Plpy, Row, run
 from pg_mdistinct.server.progress import Progress
 from pg_mdistinct.server.reading import ReadColumn
@@ -29,12 +41,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Prepared:
-    """All that a release is planned from."""
+    """All that a release is planned from; the snapshot stands in ``table`` too."""
 
     dataset: Dataset
     model: UpdateModel
     snapshot: Snapshot
     columns: list[ReadColumn]
+    last_seq: IntArray
+    table: str
 
     def plan(self, plpy: Plpy) -> Release:
         """Plan the release, with randomness that nobody can predict."""
@@ -43,6 +57,19 @@ class Prepared:
         return plan_release(
             self.snapshot, self.model, dataset.m, dataset.variant, rng, Progress(plpy)
         )
+
+    def known_before(self, plpy: Plpy) -> KnownBefore:
+        """Return what the adversary knew before this release."""
+        return knowledge.before(plpy, self.dataset, self.model, self.table, self.last_seq)
+
+    def known_after(self, before: KnownBefore, release: Release) -> tuple[Knowledge, float | None]:
+        """Return what he will know, and the largest risk of all versions of all records."""
+        known, risk = learn(
+            before.of_snapshot, self.snapshot, release.candidates, release.group, self.model
+        )
+        if not len(known) and not self.dataset.last_release:
+            return known, None
+        return known, max(float(risk.max(initial=0.0)), before.absent_risk)
 
 
 class _RollBack(Exception):  # noqa: N818 - no error: the way out of a trial
@@ -56,23 +83,31 @@ def publish(plpy: Plpy, dataset: str, wait: bool | None) -> Row:
     found = catalog.lock(plpy, dataset, wait=bool(wait))
     partitions = writing.create_partitions(plpy, found)
     prepared = _prepare(plpy, found, partitions["versions"])
+    before = prepared.known_before(plpy)
     release = prepared.plan(plpy)
-    writing.write(plpy, found, release, prepared.columns, partitions)
-    row = figures(prepared, release, started)
+    known, max_risk = prepared.known_after(before, release)
+    bound.keep(plpy, found, prepared.model, max_risk, PlannedRelease(prepared.table, release))
+    writing.write(plpy, found, release, prepared.columns, partitions, before)
+    knowledge.store(plpy, found, prepared.model, known)
+    row = figures(prepared, release, max_risk, started)
     _record(plpy, found, row)
     return row
 
 
 @entry_point
 def preview(plpy: Plpy, dataset: str, wait: bool | None) -> Row:
-    """Return the row that publishing would return."""
+    """Return the row that publishing would return, also where a bound would refuse it."""
     started = time.monotonic()
-    prepared = try_out(plpy, dataset, lambda prepared, _: prepared, wait=bool(wait))
-    return figures(prepared, prepared.plan(plpy), started)
+    prepared, before = try_out(
+        plpy, dataset, lambda prepared: (prepared, prepared.known_before(plpy)), wait=bool(wait)
+    )
+    release = prepared.plan(plpy)
+    _, max_risk = prepared.known_after(before, release)
+    return figures(prepared, release, max_risk, started)
 
 
-def try_out(plpy: Plpy, dataset: str, look: Callable[[Prepared, str], T], *, wait: bool) -> T:
-    """Prepare a publication, look at it and at the snapshot's table, and leave no trace.
+def try_out(plpy: Plpy, dataset: str, look: Callable[[Prepared], T], *, wait: bool) -> T:
+    """Prepare a publication, look at it while the snapshot's table is there, and leave no trace.
 
     Not even the lock stays: what comes after looking keeps nobody from publishing.
     """
@@ -82,14 +117,13 @@ def try_out(plpy: Plpy, dataset: str, look: Callable[[Prepared, str], T], *, wai
             found = catalog.lock(plpy, dataset, wait=wait)
             versions = relations_of(plpy, found.name).versions
             plpy.execute(f"CREATE TEMPORARY TABLE {TRIAL_TABLE} (LIKE {versions})")
-            table = f"pg_temp.{TRIAL_TABLE}"
-            seen.append(look(_prepare(plpy, found, table), table))
+            seen.append(look(_prepare(plpy, found, f"pg_temp.{TRIAL_TABLE}")))
             raise _RollBack
     except _RollBack:
         return seen[0]
 
 
-def figures(prepared: Prepared, release: Release, started: float) -> Row:
+def figures(prepared: Prepared, release: Release, max_risk: float | None, started: float) -> Row:
     """Return the row that tells how a publication went."""
     return {
         "dataset": prepared.dataset.name,
@@ -99,33 +133,22 @@ def figures(prepared: Prepared, release: Release, started: float) -> Row:
         "counterfeits": int(release.counterfeits.sum()),
         "withheld": 0,
         "ncp": release.ncp,
-        "max_risk": None,
+        "max_risk": max_risk,
         "seconds": time.monotonic() - started,
     }
 
 
 def _prepare(plpy: Plpy, dataset: Dataset, table: str) -> Prepared:
     """Read the source into a table and the table into arrays, refusing what cannot be published."""
-    _refuse_bound(dataset)
     source.check(plpy, dataset)
     model = updates.read_model(plpy, dataset)
-    model.check(dataset.m, dataset.variant)
     staged = reading.stage(plpy, dataset, table)
     validation.check_staged(plpy, dataset, staged)
-    snapshot, columns = reading.read(plpy, dataset, staged)
-    validation.refuse_updates(plpy, staged, snapshot, model, check_updates(snapshot, model))
-    return Prepared(dataset, model, snapshot, columns)
-
-
-def _refuse_bound(dataset: Dataset) -> None:
-    """Refuse to publish under a bound that is not measured: it must not be ignored in silence."""
-    if dataset.max_risk is not None:
-        raise MdistinctError(
-            f'dataset "{dataset.name}" bounds the risk by max_risk = {dataset.max_risk:g}, '
-            "which this version cannot keep",
-            hint="Register the dataset without max_risk.",
-            sqlstate="0A000",
-        )
+    model.check(dataset.m, dataset.variant)
+    read = reading.read(plpy, dataset, staged)
+    impossible = check_updates(read.snapshot, model)
+    validation.refuse_updates(plpy, staged, read.snapshot, model, impossible)
+    return Prepared(dataset, model, read.snapshot, read.columns, read.last_seq, table)
 
 
 def _record(plpy: Plpy, dataset: Dataset, row: Row) -> None:

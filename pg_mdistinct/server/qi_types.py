@@ -83,10 +83,19 @@ class QiType:
     unit: int = 1
 
     @property
+    def contains(self) -> str:
+        """Return the SQL that tells whether a group's value ({0}) contains a record's ({1})."""
+        if self.is_set:
+            return "({1} = ANY ({0}))"
+        return f"({{0}} @> {{1}}::{_ELEMENTS.get(self.generalized, self.stored)})"
+
+    @property
     def is_set(self) -> bool:
         """Tell whether groups show a set of values instead of a range."""
         return self.bounds is None
 
+
+_ELEMENTS = {"int4range": "integer", "numrange": "numeric"}
 
 _NOT_FINITE = "{0} IN ('NaN', 'Infinity', '-Infinity')"
 _NO_DATE = "NOT pg_catalog.isfinite({0})"

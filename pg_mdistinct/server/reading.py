@@ -34,7 +34,7 @@ class ReadColumn:
 
 def stage(plpy: Plpy, dataset: Dataset, table: str) -> Staged:
     """Fill a table with the source as it is now: the one moment that the source is read at."""
-    qi = tuple(_qi_types(plpy, dataset))
+    qi = tuple(qi_types(plpy, dataset))
     names = relations_of(plpy, dataset.name)
     columns = "".join(f"q{i}, " for i in range(1, len(qi) + 1))
     statement = f"""
@@ -68,7 +68,16 @@ def stage(plpy: Plpy, dataset: Dataset, table: str) -> Staged:
     return Staged(table, qi, list(unknown))
 
 
-def read(plpy: Plpy, dataset: Dataset, staged: Staged) -> tuple[Snapshot, list[ReadColumn]]:
+@dataclass(frozen=True)
+class ReadSnapshot:
+    """A snapshot, its columns, and each record's seq in the previous release (-1: not there)."""
+
+    snapshot: Snapshot
+    columns: list[ReadColumn]
+    last_seq: IntArray
+
+
+def read(plpy: Plpy, dataset: Dataset, staged: Staged) -> ReadSnapshot:
     """Return the staged snapshot with the last versions of its records."""
     row = plpy.execute(_packed_columns(plpy, dataset, staged))[0]
     seq = integers(row["seq"])
@@ -86,10 +95,10 @@ def read(plpy: Plpy, dataset: Dataset, staged: Staged) -> tuple[Snapshot, list[R
         last_candidates=last_candidates,
         last_value=integers(row["last_value"])[order],
     )
-    return snapshot, qi
+    return ReadSnapshot(snapshot, qi, integers(row["last_seq"])[order])
 
 
-def _qi_types(plpy: Plpy, dataset: Dataset) -> list[QiType]:
+def qi_types(plpy: Plpy, dataset: Dataset) -> list[QiType]:
     """Return the types that the dataset's tables were made with."""
     rows = run(
         plpy,
@@ -123,6 +132,7 @@ def _packed_columns(plpy: Plpy, dataset: Dataset, staged: Staged) -> str:
     packed += [
         ("seq", "pg_catalog.int4send(v.seq)"),
         ("value", "pg_catalog.int4send(v.value)"),
+        ("last_seq", "pg_catalog.int4send(coalesce(p.seq, -1))"),
         ("last_release", "pg_catalog.int4send(coalesce(p.release, a.release, 0))"),
         ("last_gid", "pg_catalog.int4send(coalesce(g.gid, a.gid, 0))"),
         ("last_value", "pg_catalog.int4send(coalesce(p.value, a.value, -1))"),

@@ -19,7 +19,7 @@ DATA, PUBLISHED, CATALOG, SOURCES = (
     "mdistinct_sources",
 )
 VIEWS = ((PUBLISHED, ""), (PUBLISHED, "_counterfeits"), (CATALOG, "_membership"))
-KINDS = ("versions", "placement", "groups", "absent", "domain")
+KINDS = ("versions", "placement", "groups", "absent", "domain", "knowledge")
 TABLES = tuple((DATA, f"_{kind}") for kind in KINDS)
 
 
@@ -35,6 +35,7 @@ class Relations:
     groups: str
     absent: str
     domain: str
+    knowledge: str
     reader: str
 
 
@@ -92,7 +93,13 @@ def create(plpy: Plpy, dataset: str, qi: Sequence[QiType], value_type: str) -> N
         " counterfeits integer NOT NULL, PRIMARY KEY (release, gid)) PARTITION BY LIST (release)",
         f"CREATE TABLE {names.absent} ("
         'record_id text COLLATE "C" PRIMARY KEY, release integer NOT NULL, gid integer NOT NULL,'
-        " value integer NOT NULL)",
+        " value integer NOT NULL, knowledge bytea NOT NULL, risk double precision NOT NULL)",
+        f"CREATE TABLE {names.knowledge} ("
+        "first integer PRIMARY KEY, model bytea NOT NULL, candidates bytea NOT NULL,"
+        " kept bytea NOT NULL, belief bytea NOT NULL, past bytea NOT NULL)",
+        # Probabilities do not compress; trying to takes longer than writing them.
+        f"ALTER TABLE {names.knowledge} ALTER COLUMN belief SET STORAGE EXTERNAL,"
+        " ALTER COLUMN past SET STORAGE EXTERNAL",
     ):
         plpy.execute(statement)
 

@@ -2,35 +2,60 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from pg_mdistinct.core.verify import find_violations
-from pg_mdistinct.server import catalog, updates
+from pg_mdistinct.server import catalog, reading, updates
+from pg_mdistinct.server.catalog import Dataset
 from pg_mdistinct.server.errors import entry_point
 from pg_mdistinct.server.history import read_history
 from pg_mdistinct.server.plpython import Plpy, run
+from pg_mdistinct.server.relations import relations_of
 
 
 @entry_point
 def verify(plpy: Plpy, dataset: str) -> list[tuple[object, ...]]:
-    """Return one row for each violation; none: the principle holds."""
+    """Return one row for each violation; none: the principle holds.
+
+    Looks at what was published and who was where, at nothing that a publication works with.
+    """
     found = catalog.find(plpy, dataset)
     model = updates.read_model(plpy, found)
     stored = read_history(plpy, found, len(model))
     history = stored.history
     m = _m_by_release(plpy, dataset)
-    violations = list(
-        find_violations(history, model, [m[n] for n in history.release.tolist()], found.variant)
-    )
-    names = stored.record_ids(plpy, found, [v.version for v in violations if v.version is not None])
+    per_group = [m.get(release, found.m) for release in history.release.tolist()]
     return [
         (
             int(history.release[violation.group]),
             int(history.gid[violation.group]),
-            None if violation.version is None else names[violation.version],
+            None if violation.version is None else stored.record_id(violation.version),
             violation.rule,
             violation.detail,
         )
-        for violation in violations
-    ]
+        for violation in find_violations(history, model, per_group, found.variant)
+    ] + list(_values_outside_their_group(plpy, found))
+
+
+def _values_outside_their_group(plpy: Plpy, dataset: Dataset) -> Iterator[tuple[object, ...]]:
+    """Find records whose own QI value is not inside what their group shows of it."""
+    names = relations_of(plpy, dataset.name)
+    columns = zip(dataset.qi_columns, reading.qi_types(plpy, dataset), strict=True)
+    for i, (name, qi_type) in enumerate(columns, start=1):
+        yield from (
+            (row["release"], row["gid"], row["record_id"], "generalized value", row["detail"])
+            for row in run(
+                plpy,
+                "SELECT v.release, p.gid, v.record_id,"
+                " pg_catalog.format('the record''s own value of %I is outside its group', $1)"
+                f" AS detail FROM {names.versions} AS v"
+                f" JOIN {names.placement} AS p ON p.release = v.release AND p.seq = v.seq"
+                f" JOIN {names.groups} AS g ON g.release = p.release AND g.gid = p.gid"
+                f" WHERE NOT {qi_type.contains.format(f'g.q{i}', f'v.q{i}')}",
+                ["text"],
+                [name],
+            )
+        )
 
 
 def _m_by_release(plpy: Plpy, dataset: str) -> dict[int, int]:

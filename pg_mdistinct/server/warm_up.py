@@ -6,6 +6,7 @@ import numpy as np
 
 from pg_mdistinct.core.arrays import BoolArray, FloatArray, IntArray, Ragged
 from pg_mdistinct.core.history import sorted_history
+from pg_mdistinct.core.knowledge import recall
 from pg_mdistinct.core.model import M_DISTINCT, UpdateModel
 from pg_mdistinct.core.publication import Release, plan_release
 from pg_mdistinct.core.snapshot import QiColumn, Snapshot
@@ -88,5 +89,6 @@ def _verify(model: UpdateModel, snapshots: list[Snapshot], releases: list[Releas
         value=np.concatenate([snapshot.value for snapshot in snapshots]),
     )
     risks(history, model)
+    recall(history, model)
     if any(find_violations(history, model, [M] * len(history.release), M_DISTINCT)):
         raise AssertionError("the core does not keep its own principle on this machine")

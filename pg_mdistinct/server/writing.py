@@ -10,6 +10,7 @@ import numpy as np
 from pg_mdistinct.core.arrays import IntArray, Ragged
 from pg_mdistinct.core.publication import Release
 from pg_mdistinct.server.catalog import Dataset
+from pg_mdistinct.server.knowledge import KnownBefore, packed_rows
 from pg_mdistinct.server.plpython import Plpy, run
 from pg_mdistinct.server.qi_types import quoted_element
 from pg_mdistinct.server.reading import ReadColumn
@@ -39,11 +40,12 @@ def write(
     release: Release,
     columns: Sequence[ReadColumn],
     partitions: dict[str, str],
+    before: KnownBefore,
 ) -> None:
     """Write placement and groups, bring the absent up to date and show the release."""
     _write_placement(plpy, dataset, release, partitions["placement"])
     _write_groups(plpy, dataset, release, columns, partitions["groups"])
-    _update_absent(plpy, dataset, partitions["versions"])
+    _update_absent(plpy, dataset, partitions["versions"], before)
     names = relations_of(plpy, dataset.name)
     for kind in PARTITIONED:
         plpy.execute(
@@ -119,17 +121,23 @@ def _width(rows: Ragged) -> int:
     return int(np.max(rows.items, initial=-1)) + 1
 
 
-def _update_absent(plpy: Plpy, dataset: Dataset, versions: str) -> None:
+def _update_absent(plpy: Plpy, dataset: Dataset, versions: str, before: KnownBefore) -> None:
     """Keep the last version of every record that the new release does not have."""
     names = relations_of(plpy, dataset.name)
     previous = dataset.last_release
     plpy.execute(
         f"DELETE FROM {names.absent} AS a USING {versions} AS v WHERE v.record_id = a.record_id"
     )
-    plpy.execute(
-        f"INSERT INTO {names.absent} (record_id, release, gid, value)"
-        f" SELECT p.record_id, p.release, g.gid, p.value FROM {names.versions} AS p"
-        f" JOIN {names.placement} AS g ON g.seq = p.seq AND g.release = {previous}"
-        f" WHERE p.release = {previous}"
-        f" AND NOT EXISTS (SELECT FROM {versions} AS v WHERE v.record_id = p.record_id)"
+    if not len(before.leaving):
+        return
+    known = before.previous.take(before.leaving)
+    run(
+        plpy,
+        f"INSERT INTO {names.absent} (record_id, release, gid, value, knowledge, risk)"
+        " SELECT p.record_id, p.release, g.gid, p.value, t.knowledge, t.risk"
+        " FROM unnest($1, $2, $3) AS t (seq, knowledge, risk)"
+        f" JOIN {names.versions} AS p ON p.seq = t.seq AND p.release = {previous}"
+        f" JOIN {names.placement} AS g ON g.seq = t.seq AND g.release = {previous}",
+        ["int4[]", "bytea[]", "float8[]"],
+        [before.leaving.tolist(), packed_rows(known), known.largest_risk.tolist()],
     )

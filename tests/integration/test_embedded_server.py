@@ -330,7 +330,7 @@ def test_nobody_else_can_enter(running: EmbeddedServer) -> None:
 def test_tcp_asks_for_the_password(
     running: EmbeddedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tcp = f"host=127.0.0.1 port={running.status().port} user=mdistinct dbname=mdistinct"
+    tcp = f"host=127.0.0.1 port={running.status().port} user=postgres dbname=mdistinct"
     monkeypatch.setenv("PGPASSFILE", "/nonexistent")
     with pytest.raises(psycopg.OperationalError, match="no password supplied"):
         psycopg.connect(tcp)

@@ -14,8 +14,6 @@ from psycopg import sql
 from tests.fix_database import acting_as
 from tests.integration.cases import (
     Connection,
-    allow_all,
-    make_table,
     make_ward,
     publish,
     refused,
@@ -178,16 +176,6 @@ def test_values_that_are_not_finite(db: Connection, kind: str, values: list[str]
         db.execute("INSERT INTO public.odd VALUES (17, %s, 'Flu')", (value,))
         with refused(db, "MD005", '"q"', "1 record: 17"):
             publish(db, "odd")
-
-
-def test_a_risk_bound_is_never_ignored(db: Connection) -> None:
-    make_table(db)
-    db.execute(
-        "SELECT mdistinct_register('ward', 'public.ward', 'id', '{age}', 'disease', 2,"
-        " max_risk => 0.4)"
-    )
-    allow_all(db, "ward")
-    everything_refuses(db, "0A000", '"ward"', "0.4")
 
 
 def test_publishers_hear_counts_but_neither_records_nor_values(db: Connection) -> None:

@@ -1,0 +1,25 @@
+-- Definer on purpose: the history belongs to the owner of the plugin.
+CREATE OR REPLACE FUNCTION public.mdistinct_risk(dataset name, at_release integer DEFAULT NULL)
+RETURNS TABLE (
+    record_id text,
+    release integer,
+    risk double precision,
+    candidates integer
+)
+LANGUAGE sql
+STABLE
+PARALLEL UNSAFE
+SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET jit = off
+AS $sql$
+SELECT t.record_id, t.release, t.risk, t.candidates
+FROM mdistinct.risk_arrays($1, $2) AS a,
+    unnest(a.record_ids, a.releases, a.risks, a.candidates)
+        AS t (record_id, release, risk, candidates)
+$sql$;
+
+REVOKE ALL ON FUNCTION public.mdistinct_risk FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION public.mdistinct_risk TO mdistinct_admin;
+COMMENT ON FUNCTION public.mdistinct_risk IS
+    'The probability with which an adversary links each version of each record to its value';
