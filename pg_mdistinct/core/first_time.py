@@ -10,7 +10,6 @@ freely, m different values at a time; what is not m-eligible is filled up with c
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -21,45 +20,11 @@ from pg_mdistinct.core.counterfeits import balance
 from pg_mdistinct.core.model import M_DISTINCT_STAR, UpdateModel
 from pg_mdistinct.core.signature import Signature
 from pg_mdistinct.core.split import split_bucket
-from pg_mdistinct.core.values import ValueSet, disjoint_company, value_set
+from pg_mdistinct.core.templates import Template, ValueTypes, one_group, rebalanced, value_types
+from pg_mdistinct.core.values import disjoint_company, value_set
 
 IN_USE_BONUS = 2.0
 REGION = 32
-
-
-@dataclass(frozen=True)
-class ValueTypes:
-    """Values with the same reach set are of one type; an entry takes any value of its type."""
-
-    members: list[IntArray]
-    of_value: IntArray
-    sets: list[ValueSet]
-
-    def signature(self, types: Collection[int]) -> Signature:
-        """Return the signature with one entry for each of these types."""
-        return tuple(sorted(self.sets[t] for t in types))
-
-
-@dataclass
-class Template:
-    """Groups of one signature: how many, and how many records of each value they take."""
-
-    types: list[int]
-    groups: int
-    taken: IntArray
-
-
-def value_types(model: UpdateModel) -> ValueTypes:
-    """Sort the known values by their reach sets."""
-    reach = model.reach_sets(1)
-    by_reach: dict[ValueSet, list[int]] = {}
-    for value in model.known_values:
-        by_reach.setdefault(reach[value], []).append(value)
-    of_value = np.full(len(model), -1, dtype=np.int64)
-    for number, values in enumerate(by_reach.values()):
-        of_value[values] = number
-    members = [np.array(values, dtype=np.int64) for values in by_reach.values()]
-    return ValueTypes(members, of_value, [value_set(values) for values in by_reach.values()])
 
 
 def partition_first_time(
@@ -213,7 +178,7 @@ def _peel(
             groups -= template.groups
             templates.append(template)
             used.add(types.signature(template.types))
-    return templates
+    return [part for template in templates for part in rebalanced(template, templates, types)]
 
 
 def _best_balanced(
@@ -320,7 +285,7 @@ def _enlarge(templates: list[Template], extra: int, types: ValueTypes, largest: 
     for template in sorted(templates, key=preference):
         if template.groups == 0 or len(template.types) >= largest:
             continue
-        group = _one_group_without(template, extra, types)
+        group = one_group(template, types, without=extra)
         if group is not None:
             template.groups -= 1
             template.taken[group] -= 1
@@ -329,21 +294,6 @@ def _enlarge(templates: list[Template], extra: int, types: ValueTypes, largest: 
             templates.append(Template([*template.types, extra_type], 1, taken))
             return True
     return False
-
-
-def _one_group_without(template: Template, value: int, types: ValueTypes) -> list[int] | None:
-    """Pick the values of one group, the most frequent first; None if it needs the given one."""
-    if template.taken[value] == template.groups:
-        return None
-    group: list[int] = []
-    for t in set(template.types):
-        candidates = [int(v) for v in types.members[t] if v != value and template.taken[v]]
-        candidates.sort(key=lambda v: -int(template.taken[v]))
-        chosen = candidates[: template.types.count(t)]
-        if len(chosen) < template.types.count(t):
-            return None
-        group += chosen
-    return group
 
 
 def _disjoint_templates(
