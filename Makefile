@@ -7,7 +7,7 @@ WORKERS ?= $(shell cores=$$(nproc); echo $$((cores < 2 ? 2 : cores > 8 ? 8 : cor
 TESTS ?= tests
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint clean
+.PHONY: help setup demo test lint bench clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1 \t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -25,6 +25,9 @@ lint: setup ## check style and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+bench: setup ## measure, as ratios within one run (BENCH=risk for one benchmark)
+	$(BIN)/python -m benchmarks $(BENCH)
 
 clean: ## remove the virtual environment and all caches; the server's data stays
 	@if [ -x $(BIN)/pg-mdistinct ]; then $(BIN)/pg-mdistinct server stop; fi

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,9 +13,11 @@ from pg_mdistinct.core.errors import MdistinctError
 from pg_mdistinct.core.history import History
 from pg_mdistinct.core.publication import Release
 from pg_mdistinct.server.catalog import Dataset
-from pg_mdistinct.server.packed import gather, integers
-from pg_mdistinct.server.plpython import Plpy, Row, run
+from pg_mdistinct.server.packed import gather, gather_arrays, integers, ragged
+from pg_mdistinct.server.plpython import Plpy, run
 from pg_mdistinct.server.relations import relations_of
+
+NOBODY: IntArray = np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -52,16 +55,28 @@ def read_history(
     All of it, or only up to some release, or only one record's; or with a release that is planned.
     """
     groups = _read_groups(plpy, dataset, values)
-    row = _read_versions(plpy, dataset, until, record_id, planned)
-    record, release, seq = (integers(row[name]) for name in ("record", "release", "seq"))
-    group, published = _find(groups.release, groups.gid, release, integers(row["gid"]))
-    if planned is not None:
-        coming = release > dataset.last_release
-        group[coming] = len(groups.release) + planned.release.group[seq[coming]]
-        published |= coming
-        groups = _with_planned(groups, dataset.last_release + 1, planned.release)
+    last = dataset.last_release if until is None else until
+    parts = [_read_versions(plpy, dataset, n, record_id) for n in range(1, last + 1)]
+    group, published = _find(
+        groups.release,
+        groups.gid,
+        np.repeat(np.arange(1, last + 1), [len(part.seq) for part in parts]),
+        np.concatenate([NOBODY, *(part.gid for part in parts)]),
+    )
     _expect(dataset, published, "records are in groups that were not published")
-    order = np.lexsort((release, record))
+    if planned is not None:
+        parts.append(_staged_versions(plpy, planned.table))
+        group = np.append(group, len(groups.release) + planned.release.group[parts[-1].seq])
+        groups = _with_planned(groups, dataset.last_release + 1, planned.release)
+    number: dict[str, int] = {}
+    record = np.array(
+        [number.setdefault(name, len(number)) for part in parts for name in part.record_ids],
+        dtype=np.int64,
+    )
+    value = np.concatenate([NOBODY, *(part.value for part in parts)])
+    seq = np.concatenate([NOBODY, *(part.seq for part in parts)])
+    # Versions come release by release: sorting them by record alone keeps that order.
+    order = np.argsort(record, kind="stable")
     history = History(
         groups.release,
         groups.gid,
@@ -69,45 +84,54 @@ def read_history(
         groups.counterfeits,
         record[order],
         group[order],
-        integers(row["value"])[order],
+        value[order],
     )
-    return StoredHistory(history, row["record_ids"] or [], seq[order])
+    return StoredHistory(history, list(number), seq[order])
 
 
-def _read_versions(
-    plpy: Plpy,
-    dataset: Dataset,
-    until: int | None,
-    record_id: str | None,
-    planned: PlannedRelease | None,
-) -> Row:
-    """Return packed columns of all versions, with records numbered as in ``record_ids``."""
+@dataclass(frozen=True)
+class _Versions:
+    """The versions of one release, in any order."""
+
+    record_ids: Sequence[str]
+    seq: IntArray
+    value: IntArray
+    gid: IntArray
+
+
+def _read_versions(plpy: Plpy, dataset: Dataset, release: int, record_id: str | None) -> _Versions:
+    """Read versions and placement apart and put them together here: two scans and no join."""
     names = relations_of(plpy, dataset.name)
-    versions = (
-        "SELECT v.release, v.seq, v.record_id, v.value, p.gid"
-        f" FROM {names.versions} AS v"
-        f" JOIN {names.placement} AS p ON p.release = v.release AND p.seq = v.seq"
-        " WHERE ($1 IS NULL OR v.release <= $1) AND ($2 IS NULL OR v.record_id = $2)"
-    )
-    if planned is not None:
-        versions += (
-            f" UNION ALL SELECT {dataset.last_release + 1}, v.seq, v.record_id, v.value, 0"
-            f" FROM {planned.table} AS v"
-        )
-    packed = gather(
-        record="r.number", release="v.release", seq="v.seq", gid="v.gid", value="v.value"
-    )
-    return run(
+    found = _staged_versions(plpy, names.versions, f"v.release = {release}", record_id)
+    chosen = "" if record_id is None else " AND p.seq = ANY ($1)"
+    row = run(
         plpy,
-        f"WITH versions AS MATERIALIZED ({versions}), records AS MATERIALIZED ("
-        "SELECT d.record_id, (pg_catalog.row_number() OVER () - 1)::int4 AS number"
-        " FROM (SELECT DISTINCT v.record_id FROM versions AS v) AS d)"
-        f" SELECT {packed}, (SELECT pg_catalog.array_agg(r.record_id ORDER BY r.number)"
-        " FROM records AS r) AS record_ids"
-        " FROM versions AS v JOIN records AS r ON r.record_id = v.record_id",
-        ["int4", "text"],
-        [until, record_id],
+        f"SELECT {gather(seq='p.seq', gid='p.gid')} FROM {names.placement} AS p"
+        f" WHERE p.release = {release}{chosen}",
+        [] if record_id is None else ["int4[]"],
+        [] if record_id is None else [found.seq.tolist()],
     )[0]
+    seq = integers(row["seq"])
+    gid = np.zeros(
+        max(int(seq.max(initial=-1)), int(found.seq.max(initial=-1))) + 1, dtype=np.int64
+    )
+    gid[seq] = integers(row["gid"])
+    return _Versions(found.record_ids, found.seq, found.value, gid[found.seq])
+
+
+def _staged_versions(
+    plpy: Plpy, table: str, condition: str = "true", record_id: str | None = None
+) -> _Versions:
+    """Read a table of versions whose groups are not known here."""
+    row = run(
+        plpy,
+        f"SELECT pg_catalog.array_agg(v.record_id) AS record_ids,"
+        f" {gather(seq='v.seq', value='v.value')}"
+        f" FROM {table} AS v WHERE {condition} AND ($1 IS NULL OR v.record_id = $1)",
+        ["text"],
+        [record_id],
+    )[0]
+    return _Versions(row["record_ids"] or [], integers(row["seq"]), integers(row["value"]), NOBODY)
 
 
 @dataclass(frozen=True)
@@ -138,21 +162,15 @@ def _with_planned(groups: _Groups, number: int, planned: Release) -> _Groups:
 def _read_groups(plpy: Plpy, dataset: Dataset, values: int) -> _Groups:
     groups = relations_of(plpy, dataset.name).groups
     packed = gather(release="g.release", gid="g.gid", counterfeits="g.counterfeits")
-    row = plpy.execute(f"SELECT {packed} FROM {groups} AS g")[0]
+    row = plpy.execute(
+        f"SELECT {packed}, {gather_arrays('candidates', 'g.candidates')} FROM {groups} AS g"
+    )[0]
     release, gid = integers(row["release"]), integers(row["gid"])
     order = np.lexsort((gid, release))
-    release, gid = release[order], gid[order]
-    packed = gather(release="g.release", gid="g.gid", code="c.code")
-    rows = plpy.execute(
-        f"SELECT {packed} FROM {groups} AS g"
-        " CROSS JOIN LATERAL pg_catalog.unnest(g.candidates) AS c (code)"
-    )[0]
-    code = integers(rows["code"])
-    _expect(dataset, (code >= 0) & (code < values), "rows have values that nobody knows")
-    group, _ = _find(release, gid, integers(rows["release"]), integers(rows["gid"]))
-    offsets = np.concatenate(([0], np.cumsum(np.bincount(group, minlength=len(release)))))
-    candidates = Ragged(offsets.astype(np.int64), code[np.lexsort((code, group))])
-    return _Groups(release, gid, integers(row["counterfeits"])[order], candidates)
+    candidates = ragged(row, "candidates").take(order)
+    known = (candidates.items >= 0) & (candidates.items < values)
+    _expect(dataset, known, "rows have values that nobody knows")
+    return _Groups(release[order], gid[order], integers(row["counterfeits"])[order], candidates)
 
 
 def _find(

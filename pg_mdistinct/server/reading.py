@@ -13,7 +13,7 @@ from pg_mdistinct.server import caller, column_values, source
 from pg_mdistinct.server.catalog import Dataset
 from pg_mdistinct.server.column_values import ColumnValues
 from pg_mdistinct.server.errors import NAMED_AT_MOST
-from pg_mdistinct.server.packed import gather, integers, numbers
+from pg_mdistinct.server.packed import gather, gather_arrays, integers, numbers, ragged
 from pg_mdistinct.server.plpython import Plpy, Row, run, sqlstate_of
 from pg_mdistinct.server.qi_types import QiType, qi_type_of
 from pg_mdistinct.server.relations import relations_of
@@ -201,13 +201,12 @@ def _last_groups(
         first += len(gids)
         packed = run(
             plpy,
-            f"SELECT {gather(gids='g.gid', codes='c.code')} FROM {groups} AS g"
-            " CROSS JOIN LATERAL pg_catalog.unnest(g.candidates) AS c (code)"
-            f" WHERE g.release = {number} AND g.gid = ANY ($1)",
+            f"SELECT {gather(gids='g.gid')}, {gather_arrays('candidates', 'g.candidates')}"
+            f" FROM {groups} AS g WHERE g.release = {number} AND g.gid = ANY ($1)",
             ["int4[]"],
             [gids.tolist()],
         )[0]
-        gid_of_code, codes = integers(packed["gids"]), integers(packed["codes"])
-        lengths.append(np.bincount(np.searchsorted(gids, gid_of_code), minlength=len(gids)))
-        items.append(codes[np.lexsort((codes, gid_of_code))])
+        candidates = ragged(packed, "candidates").take(np.argsort(integers(packed["gids"])))
+        lengths.append(candidates.lengths)
+        items.append(candidates.items)
     return last_group, Ragged(np.cumsum(np.concatenate(lengths)), np.concatenate(items))
