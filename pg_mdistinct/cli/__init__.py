@@ -5,10 +5,13 @@ from __future__ import annotations
 import click
 
 from pg_mdistinct import __version__
+from pg_mdistinct.cli.attack import attack
 from pg_mdistinct.cli.datasets import publish, register, releases, verify
 from pg_mdistinct.cli.demo import demo
 from pg_mdistinct.cli.install import install, uninstall, upgrade
+from pg_mdistinct.cli.risk import risk
 from pg_mdistinct.cli.server import server
+from pg_mdistinct.cli.sug import sug
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -25,4 +28,7 @@ main.add_command(register)
 main.add_command(publish)
 main.add_command(verify)
 main.add_command(releases)
+main.add_command(risk)
+main.add_command(sug)
+main.add_command(attack)
 main.add_command(demo)

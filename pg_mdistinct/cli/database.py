@@ -21,14 +21,17 @@ dsn_option = click.option(
 @contextmanager
 def connected(dsn: str | None) -> Iterator[Client]:
     """A client for the database that is meant; SQL errors become messages without traceback."""
-    with Client(dsn or _embedded_dsn()) as client:
+    with Client(database_dsn(dsn)) as client:
         try:
             yield client
         except MdistinctSqlError as error:
             raise click.ClickException(str(error)) from error
 
 
-def _embedded_dsn() -> str:
+def database_dsn(dsn: str | None) -> str:
+    """The DSN that was given, or else that of the embedded server."""
+    if dsn:
+        return dsn
     try:
         return EmbeddedServer().dsn()
     except (EmbeddedServerError, OSError) as error:

@@ -11,7 +11,6 @@ from rich.console import Console
 
 from pg_mdistinct.cli.console import say
 from pg_mdistinct.core.errors import MdistinctError
-from pg_mdistinct.demo import play
 from pg_mdistinct.embedded import EmbeddedServer, EmbeddedServerError
 from pg_mdistinct.embedded.places import default_home
 from pg_mdistinct.install import install
@@ -27,6 +26,9 @@ DATABASE = "hospital"
 )
 def demo(home: Path | None) -> None:
     """Publish the paper's hospital twice, and see what an adversary makes of it."""
+    # Imported late: the other commands need not wait for Numba.
+    from pg_mdistinct.demo import play
+
     try:
         dsn = prepare(EmbeddedServer(home or default_home(), say=say))
         play(dsn, Console())

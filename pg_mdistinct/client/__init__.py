@@ -10,6 +10,7 @@ from pg_mdistinct.client.results import (
     PublishedRow,
     Release,
     ReleaseInfo,
+    VersionRisk,
     Violation,
 )
 
@@ -21,5 +22,6 @@ __all__ = [
     "PublishedRow",
     "Release",
     "ReleaseInfo",
+    "VersionRisk",
     "Violation",
 ]

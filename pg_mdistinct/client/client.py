@@ -19,8 +19,10 @@ from pg_mdistinct.client.results import (
     PublishedRow,
     Release,
     ReleaseInfo,
+    VersionRisk,
     Violation,
 )
+from pg_mdistinct.picture import UpdateGraphPicture
 
 Targets = Sequence[str] | Mapping[str, float]
 """What a value may become: equally likely, or with a probability each."""
@@ -115,6 +117,27 @@ class Client:
         """Where the history breaks the principle; an empty list: nowhere."""
         rows = self._all("SELECT * FROM mdistinct_verify(%s::name)", [dataset])
         return [Violation.of(row) for row in rows]
+
+    def risk(self, dataset: str, at_release: int | None = None) -> list[VersionRisk]:
+        """The risk of every version of every record after a release, by default the latest."""
+        rows = self._all(
+            "SELECT record_id, release, risk, candidates FROM mdistinct_risk(%s::name, %s::int)",
+            [dataset, at_release],
+        )
+        return [VersionRisk(**row) for row in rows]
+
+    def republication_risk(self, dataset: str) -> float | None:
+        """The highest risk of any version after any release; None before the first one."""
+        row = self._one("SELECT mdistinct_republication_risk(%s::name) AS risk", [dataset])
+        return None if row["risk"] is None else float(row["risk"])
+
+    def sug(self, dataset: str, record_id: str, *, true_path: bool = False) -> UpdateGraphPicture:
+        """The update graph of one record, to be drawn; admins may ask for the true path."""
+        rows = self._all(
+            "SELECT * FROM mdistinct_sug(%s::name, %s::text, true_path => %s)",
+            [dataset, record_id, true_path],
+        )
+        return UpdateGraphPicture.of(dataset, record_id, rows)
 
     def releases(self, dataset: str | None = None) -> list[ReleaseInfo]:
         """What has been published, of one dataset or of all."""

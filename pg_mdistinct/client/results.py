@@ -57,6 +57,16 @@ class Violation(_Row):
     detail: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class VersionRisk(_Row):
+    """r_n(t_i): how sure the adversary can be of one version of one record."""
+
+    record_id: str
+    release: int
+    risk: float
+    candidates: int
+
+
 @dataclass(frozen=True)
 class ReleaseInfo(_Row):
     """One line of the list of releases."""

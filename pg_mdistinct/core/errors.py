@@ -15,6 +15,15 @@ class MdistinctError(Exception):
         self.sqlstate = sqlstate
         self.detail = detail
 
+    def __str__(self) -> str:
+        """Return all that there is to say, for places that show nothing else."""
+        said = [self.message]
+        if self.detail:
+            said.append(f"DETAIL: {self.detail}")
+        if self.hint:
+            said.append(f"HINT: {self.hint}")
+        return "\n".join(said)
+
 
 UNKNOWN_VALUE = "MD001"
 IMPOSSIBLE_UPDATE = "MD002"

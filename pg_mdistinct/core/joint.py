@@ -120,16 +120,27 @@ class _Part:
             by_group[int(self.history.group[version])].append(version)
         deals = [list(self._deals(group, members)) for group, members in by_group.items()]
         for state in states:
-            for choice in product(*deals):
-                self._spend(len(versions))
+            for choice in product(*(self._possible(state, each) for each in deals)):
+                self._spend(len(choice))
                 after, weight = list(state), 1.0
-                for deal in choice:
+                for deal, share in choice:
+                    weight *= share
                     for version, value in deal.items():
-                        where = self.place[int(self.history.record[version])]
-                        weight *= self._update(version, state[where], value)
-                        after[where] = value
-                if weight > 0:
-                    yield state, tuple(after), weight
+                        after[self.place[int(self.history.record[version])]] = value
+                yield state, tuple(after), weight
+
+    def _possible(self, state: State, deals: list[Deal]) -> list[tuple[Deal, float]]:
+        """Keep the deals of one group that a state can lead to, with their probability."""
+        possible = []
+        for deal in deals:
+            self._spend(1)
+            weight = 1.0
+            for version, value in deal.items():
+                before = state[self.place[int(self.history.record[version])]]
+                weight *= self._update(version, before, value)
+            if weight > 0:
+                possible.append((deal, weight))
+        return possible
 
     def _deals(self, group: int, members: list[int]) -> Iterator[Deal]:
         values = self.history.rows.row(group).tolist()

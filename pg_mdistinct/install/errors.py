@@ -24,12 +24,6 @@ class InstallError(MdistinctError):
     def __init__(self, message: str, *, hint: str, detail: str | None = None) -> None:
         super().__init__(message, hint=hint, sqlstate=NOT_READY, detail=detail)
 
-    def __str__(self) -> str:
-        lines = [self.message]
-        if self.detail:
-            lines.append(f"DETAIL: {self.detail}")
-        return "\n".join([*lines, f"HINT: {self.hint}"])
-
 
 class NotReadyError(InstallError):
     """The server lacks something; `problems` names all of it, so that one round mends it."""
