@@ -10,24 +10,19 @@ from pg_mdistinct.core.arrays import IntArray
 from pg_mdistinct.core.buckets import (
     INTERSECTION,
     SIGNATURE,
-    SINK,
-    SOURCE,
     Bucket,
     covers,
     fewest_groups,
     intersect,
-    stays_disjoint,
 )
 from pg_mdistinct.core.careful import RecordClass, assign_carefully
+from pg_mdistinct.core.filling import fill_holes
 from pg_mdistinct.core.first_time import partition_first_time
-from pg_mdistinct.core.flow import UNBOUNDED, Network
 from pg_mdistinct.core.generalize import scaled_positions
-from pg_mdistinct.core.model import M_DISTINCT_STAR, UpdateModel
+from pg_mdistinct.core.model import UpdateModel
 from pg_mdistinct.core.signature import RecordSignatures, Signature, record_signatures
 from pg_mdistinct.core.snapshot import Snapshot
 from pg_mdistinct.core.values import representatives
-
-LEVELS = 24
 
 
 @dataclass(frozen=True)
@@ -130,60 +125,6 @@ def create_buckets(signatures: RecordSignatures, counts: IntArray) -> list[Bucke
         bucket.groups = fewest_groups(bucket)
         buckets.append(bucket)
     return buckets
-
-
-def fill_holes(buckets: list[Bucket], new: IntArray, model: UpdateModel, variant: str) -> IntArray:
-    """Give new records to buckets that lack rows: as many as possible, by maximum flow.
-
-    The most frequent new values go first, so that the new records that are left over stay as
-    even as they can be: level by level, supplies are widened to what exceeds the level. Under
-    m-distinct* a bucket takes new records only if all its groups have disjoint reach sets.
-    """
-    filled = np.zeros((len(buckets), len(new)), dtype=np.int64)
-    reach = model.reach_sets(1)
-    open_buckets = [
-        i
-        for i, bucket in enumerate(buckets)
-        if bucket.holes and (variant != M_DISTINCT_STAR or stays_disjoint(bucket.entries, reach))
-    ]
-    if not new.any() or not open_buckets:
-        return filled
-    arcs: list[tuple[int, int, int]] = []
-    supply = [(SOURCE, 2 + v, 0) for v in range(len(new))]
-    where: list[tuple[int, int, int]] = []
-    node = 2 + len(new)
-    for i in open_buckets:
-        bucket = buckets[i]
-        entry_nodes = range(node, node + len(bucket.types))
-        node += len(bucket.types)
-        for (_, multiplicity), entry in zip(bucket.types, entry_nodes, strict=True):
-            arcs.append((entry, SINK, multiplicity * bucket.groups))
-        for value in np.flatnonzero((new > 0) | (bucket.counts > 0)):
-            fitting = [
-                entry
-                for (members, _), entry in zip(bucket.types, entry_nodes, strict=True)
-                if members >> int(value) & 1
-            ]
-            if fitting:
-                arcs.append((SOURCE, node, int(bucket.counts[value])))
-                where.append((i, int(value), node))
-                arcs += [(node, entry, int(UNBOUNDED)) for entry in fitting]
-                node += 1
-    network = Network(node)
-    network.add(*np.array(arcs, dtype=np.int64).T)
-    supply_arcs = network.add(*np.array(supply, dtype=np.int64).T)
-    bucket_of, value_of, node_of = np.array(where, dtype=np.int64).T
-    room = np.array([buckets[i].groups - buckets[i].counts[v] for i, v, _ in where])
-    fill_arcs = network.add(2 + value_of, node_of, room)
-    network.augment(SOURCE, SINK)
-    offered = np.zeros_like(new)
-    for level in np.linspace(int(new.max()), 0, LEVELS).astype(np.int64):
-        wanted = np.maximum(new - level, 0)
-        network.widen(supply_arcs, wanted - offered)
-        offered = wanted
-        network.augment(SOURCE, SINK)
-    filled[bucket_of, value_of] = network.flow(fill_arcs)
-    return filled
 
 
 def merge_buckets(buckets: list[Bucket]) -> tuple[list[Bucket], IntArray]:
