@@ -56,9 +56,9 @@ def test_hostile_models_are_refused_or_published_for_good(batch: int) -> None:
         else:
             assert CoreHistory.run(spec, seed).violations() == []
     assert 0 < len(refusals) < 200
-    for error, labels in refusals:
-        assert error.sqlstate == errors.NO_LEGAL_RELEASE
-        assert any(f'"{label}"' in error.message for label in labels)
+    for refusal, labels in refusals:
+        assert refusal.sqlstate == errors.NO_LEGAL_RELEASE
+        assert any(f'"{label}"' in refusal.message for label in labels)
 
 
 @settings(max_examples=200, deadline=None)
