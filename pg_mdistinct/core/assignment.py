@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +12,6 @@ from pg_mdistinct.core.buckets import (
     INTERSECTION,
     SIGNATURE,
     Bucket,
-    covers,
     fewest_groups,
     intersect,
 )
@@ -23,6 +23,9 @@ from pg_mdistinct.core.model import UpdateModel
 from pg_mdistinct.core.signature import RecordSignatures, Signature, record_signatures
 from pg_mdistinct.core.snapshot import Snapshot
 from pg_mdistinct.core.values import representatives
+
+Progress = Callable[[str, float], None]
+"""Told the phase and its share that is done; may raise to end the work."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,12 @@ class _Cells:
 
 
 def assign(
-    snapshot: Snapshot, model: UpdateModel, m: int, variant: str, rng: np.random.Generator
+    snapshot: Snapshot,
+    model: UpdateModel,
+    m: int,
+    variant: str,
+    rng: np.random.Generator,
+    progress: Progress = lambda phase, share: None,
 ) -> Assignment:
     """Send every record to a bucket that keeps all its candidates alive.
 
@@ -56,7 +64,7 @@ def assign(
     """
     signatures = record_signatures(snapshot, model)
     if model.is_free(max([m, *map(len, signatures.signatures)])):
-        assignment = _assign_freely(snapshot, signatures, model, m, variant, rng)
+        assignment = _assign_freely(snapshot, signatures, model, m, variant, rng, progress)
     else:
         assignment = _assign_by_exact_sets(snapshot, signatures, model, m, variant, rng)
     for bucket in assignment.buckets:
@@ -71,6 +79,7 @@ def _assign_freely(
     m: int,
     variant: str,
     rng: np.random.Generator,
+    progress: Progress,
 ) -> Assignment:
     counts = _count_classes(snapshot, signatures, len(model))
     new = np.flatnonzero(signatures.of_record < 0)
@@ -78,7 +87,7 @@ def _assign_freely(
     filled = fill_holes(buckets, counts[-1], model, variant)
     for bucket, extra in zip(buckets, filled, strict=True):
         bucket.counts = bucket.counts + extra
-    buckets, went_to = merge_buckets(buckets)
+    buckets, went_to = merge_buckets(buckets, progress)
     of_record = np.append(went_to, -1)[signatures.of_record]
     into, value = np.nonzero(filled)
     cells = _Cells(value, went_to[into], filled[into, value])
@@ -127,7 +136,9 @@ def create_buckets(signatures: RecordSignatures, counts: IntArray) -> list[Bucke
     return buckets
 
 
-def merge_buckets(buckets: list[Bucket]) -> tuple[list[Bucket], IntArray]:
+def merge_buckets(
+    buckets: list[Bucket], progress: Progress = lambda phase, share: None
+) -> tuple[list[Bucket], IntArray]:
     """Intersect buckets that lack rows where that saves counterfeits.
 
     Only buckets with holes can gain, so only they are paired, and only with partners whose
@@ -137,16 +148,21 @@ def merge_buckets(buckets: list[Bucket]) -> tuple[list[Bucket], IntArray]:
     went_to = np.arange(len(buckets))
     holed = [i for i, bucket in enumerate(buckets) if bucket.holes]
     holed.sort(key=lambda i: int(buckets[i].counts.sum()))
-    for i in holed:
+    reaches = {i: (buckets[i].support, buckets[i].fitting) for i in holed}
+    for step, i in enumerate(holed):
+        progress("merge buckets", step / len(holed))
         for j in holed:
             first, second = merged[i], merged[j]
             if first is None or not first.holes:
                 break
             if i == j or second is None or not second.holes:
                 continue
+            if reaches[i][0] & ~reaches[j][1] or reaches[j][0] & ~reaches[i][1]:
+                continue
             union = _intersection_bucket(first, second)
             if union is not None and union.groups < first.groups + second.groups:
                 merged[i], merged[j] = union, None
+                reaches[i] = (union.support, union.fitting)
                 went_to[went_to == j] = i
     kept = [i for i, bucket in enumerate(merged) if bucket is not None]
     renumbered = np.full(len(buckets), -1)
@@ -155,17 +171,19 @@ def merge_buckets(buckets: list[Bucket]) -> tuple[list[Bucket], IntArray]:
 
 
 def _intersection_bucket(first: Bucket, second: Bucket) -> Bucket | None:
-    """Return both buckets' records in the intersection of their signatures, if they fit it."""
-    if len(first.entries) != len(second.entries):
-        return None
-    if not covers(first.entries, second.support) or not covers(second.entries, first.support):
+    """Return both buckets' records in the intersection of their signatures, if they fit it.
+
+    Where the most frequent value alone needs as many groups as before nothing can be saved.
+    """
+    counts = first.counts + second.counts
+    if counts.max() >= first.groups + second.groups:
         return None
     entries = intersect(first.entries, second.entries)
-    if entries is None or not covers(entries, first.support | second.support):
+    if entries is None:
         return None
-    if representatives(entries) is None:
+    bucket = Bucket(entries, INTERSECTION, counts)
+    if bucket.support & ~bucket.fitting or representatives(entries) is None:
         return None
-    bucket = Bucket(entries, INTERSECTION, first.counts + second.counts)
     bucket.groups = fewest_groups(bucket)
     return bucket
 

@@ -18,7 +18,7 @@ import numpy as np
 from pg_mdistinct.core.arrays import FloatArray, IntArray
 from pg_mdistinct.core.flow import UNBOUNDED, Network
 from pg_mdistinct.core.signature import Signature
-from pg_mdistinct.core.values import ValueSet, values_of
+from pg_mdistinct.core.values import ValueSet, value_set
 
 SIGNATURE = "signature"
 INTERSECTION = "intersection"
@@ -48,9 +48,14 @@ class Bucket:
     @property
     def support(self) -> ValueSet:
         """Return the values that its records have."""
+        return value_set(np.flatnonzero(self.counts))
+
+    @property
+    def fitting(self) -> ValueSet:
+        """Return the values that fit some entry."""
         result = 0
-        for value in np.flatnonzero(self.counts):
-            result |= 1 << int(value)
+        for members, _ in self.types:
+            result |= members
         return result
 
 
@@ -64,9 +69,18 @@ class Placement:
 
 
 class BucketNetwork:
-    """The flow from a bucket's values to its entry types."""
+    """The flow from a bucket's values to its entry types.
 
-    def __init__(self, bucket: Bucket, values: IntArray, supply: IntArray) -> None:
+    With ``rng``, values that fit several entries try them in random order.
+    """
+
+    def __init__(
+        self,
+        bucket: Bucket,
+        values: IntArray,
+        supply: IntArray,
+        rng: np.random.Generator | None = None,
+    ) -> None:
         self.values = values
         entry_nodes = 2 + len(values) + np.arange(len(bucket.types))
         value_nodes = 2 + np.arange(len(values))
@@ -78,6 +92,8 @@ class BucketNetwork:
             for i, value in enumerate(values)
             if members >> int(value) & 1
         ]
+        if rng is not None:
+            rng.shuffle(pairs)
         self.cell_value, self.cell_type = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
         self.cells = self.network.add(
             value_nodes[self.cell_value],
@@ -175,27 +191,3 @@ def _cheapest_assignment(cost: FloatArray) -> IntArray:
     partner = np.empty(size, dtype=np.int64)
     partner[row_of[1:] - 1] = np.arange(size)
     return partner
-
-
-def covers(bucket_entries: Signature, values: ValueSet) -> bool:
-    """Tell whether every one of these values fits some entry."""
-    union = 0
-    for members in bucket_entries:
-        union |= members
-    return not values & ~union
-
-
-def stays_disjoint(entries: Signature, reach: list[ValueSet]) -> bool:
-    """Tell whether any values chosen from these entries have pairwise disjoint reach sets.
-
-    m-distinct* asks it of every group in which a record appears for the first time.
-    """
-    covered = 0
-    for members in entries:
-        closure = 0
-        for value in values_of(members):
-            closure |= reach[value]
-        if closure & covered:
-            return False
-        covered |= closure
-    return True

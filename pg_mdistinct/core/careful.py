@@ -34,7 +34,12 @@ def assign_carefully(
     classes: Sequence[RecordClass], model: UpdateModel, m: int, variant: str
 ) -> tuple[list[Bucket], list[tuple[int, int, int]]]:
     """Return buckets, and as (class, bucket, records) which records of which class go where."""
-    safeties: dict[int, Safety] = {}
+    old_values = 0
+    for entry in (e for c in classes for e in c.signature or ()):
+        old_values |= entry
+    sizes = {len(c.signature) if c.signature else m for c in classes}
+    reach, known = model.reach_sets(1), model.known_values
+    safeties = {size: Safety(reach, known, size, old_values) for size in sizes}
     options = [_options(c, model, m, variant, safeties) for c in classes]
     left = np.array([c.records for c in classes], dtype=np.int64)
     buckets: dict[ValueSet, Bucket] = {}
@@ -67,10 +72,7 @@ def _options(
     variant: str,
     safeties: dict[int, Safety],
 ) -> list[ValueSet]:
-    size = m if record_class.signature is None else len(record_class.signature)
-    if size not in safeties:
-        safeties[size] = Safety(model.reach_sets(1), model.known_values, size)
-    safety = safeties[size]
+    safety = safeties[len(record_class.signature) if record_class.signature else m]
     value = record_class.value
     if record_class.signature is None:
         found = safety.companies(value, disjoint=variant == M_DISTINCT_STAR)
@@ -78,8 +80,7 @@ def _options(
         found = safety.successors(record_class.signature, value)
     if not found:
         raise MdistinctError(
-            f"the update model leaves no legal release for {record_class.records} record(s) with "
-            f'"{model.labels[value]}"',
+            f'the update model leaves no legal release for a record with "{model.labels[value]}"',
             hint="Let values stay what they are (add each value to its own list of possible "
             "updates), or allow more updates.",
             sqlstate=errors.NO_LEGAL_RELEASE,

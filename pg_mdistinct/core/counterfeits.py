@@ -19,11 +19,11 @@ def balance(
     subtracted. Where drawing alone gets stuck because the last fitting values are used up, rows
     are rerouted.
     """
-    values = np.array(_fitting_values(bucket), dtype=np.int64)
+    values = np.array(list(values_of(bucket.fitting)), dtype=np.int64)
     supply = bucket.counts[values]
     rng.shuffle(order := np.arange(len(values)))
     values, supply = values[order], supply[order]
-    flow = BucketNetwork(bucket, values, supply)
+    flow = BucketNetwork(bucket, values, supply, rng)
     flow.augment()
     if bucket.holes:
         drawn = _draw(bucket, flow, supply, popularity[values], rng)
@@ -35,13 +35,6 @@ def balance(
     placement = flow.placement()
     placed = np.bincount(placement.value, weights=placement.rows, minlength=len(bucket.counts))
     return placement, placed.astype(np.int64) - bucket.counts
-
-
-def _fitting_values(bucket: Bucket) -> list[int]:
-    union = 0
-    for members, _ in bucket.types:
-        union |= members
-    return list(values_of(union))
 
 
 def _draw(

@@ -11,9 +11,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from pg_mdistinct.core.arrays import IntArray
-from pg_mdistinct.core.buckets import SINK, SOURCE, Bucket, stays_disjoint
+from pg_mdistinct.core.buckets import SINK, SOURCE, Bucket
 from pg_mdistinct.core.flow import UNBOUNDED, Network
 from pg_mdistinct.core.model import M_DISTINCT_STAR, UpdateModel
+from pg_mdistinct.core.values import stay_disjoint
 
 LEVELS = 24
 
@@ -30,7 +31,7 @@ def fill_holes(
     filled = np.zeros((len(buckets), len(new)), dtype=np.int64)
     reach = model.reach_sets(1)
     is_open = [
-        bool(bucket.holes) and (variant != M_DISTINCT_STAR or stays_disjoint(bucket.entries, reach))
+        bool(bucket.holes) and (variant != M_DISTINCT_STAR or stay_disjoint(bucket.entries, reach))
         for bucket in buckets
     ]
     if new.any() and any(is_open):

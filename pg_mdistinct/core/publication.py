@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from pg_mdistinct.core.arrays import IntArray, Ragged
-from pg_mdistinct.core.assignment import Assignment, assign
+from pg_mdistinct.core.assignment import Assignment, Progress, assign
 from pg_mdistinct.core.buckets import Bucket, Placement
 from pg_mdistinct.core.counterfeits import balance
 from pg_mdistinct.core.generalize import (
@@ -21,8 +20,6 @@ from pg_mdistinct.core.model import UpdateModel
 from pg_mdistinct.core.snapshot import Snapshot
 from pg_mdistinct.core.split import split_bucket
 from pg_mdistinct.core.values import values_of
-
-Progress = Callable[[str, float], None]
 
 
 @dataclass(frozen=True)
@@ -84,7 +81,7 @@ def plan_release(
     The model must have passed its check, and the snapshot's updates too.
     """
     progress("assign", 0.0)
-    assignment = assign(snapshot, model, m, variant, rng)
+    assignment = assign(snapshot, model, m, variant, rng, progress)
     groups = _split_all(snapshot, assignment, rng, progress)
     progress("generalize", 0.0)
     position = scaled_positions(snapshot)

@@ -11,28 +11,40 @@ k-step update too.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import combinations
 from math import comb
 
-from pg_mdistinct.core.values import ValueSet, representatives, value_set, values_of
+from pg_mdistinct.core.values import (
+    ValueSet,
+    representatives,
+    stay_disjoint,
+    value_set,
+    values_of,
+)
 
 EXACT_LIMIT = 1500
+ORDERS_TRIED = 32
 
 
 class Safety:
-    """Safe states of groups of ``size`` values.
+    """Safe states of groups of ``size`` values; new records only meet ``known`` ones.
 
-    Solved exactly, as the greatest set of states that can be kept up, where the candidate sets
+    ``others`` are values that the model no longer mentions but old candidates still have. Solved
+    exactly, as the greatest set of states that can be kept up, where the candidate sets
     can be listed. Larger domains look one release ahead: a state that this calls safe may still
     turn out to be a dead end later, and is then reported by the publication that meets it.
     """
 
-    def __init__(self, reach: Sequence[ValueSet], known: Sequence[int], size: int) -> None:
+    def __init__(
+        self, reach: Sequence[ValueSet], known: Sequence[int], size: int, others: ValueSet = 0
+    ) -> None:
         self.reach = reach
-        self.known = known
+        self.known = value_set(known)
+        self.values = list(values_of(self.known | others))
         self.size = size
-        self.is_exact = comb(len(known), size) <= EXACT_LIMIT
+        largest = max(comb(len(self.values), i) for i in range(size + 1))
+        self.is_exact = largest <= EXACT_LIMIT
         self._kept: dict[ValueSet, ValueSet] = self._solve() if self.is_exact else {}
 
     def is_safe(self, candidates: ValueSet, value: int) -> bool:
@@ -50,34 +62,36 @@ class Safety:
         return [
             candidates
             for candidates in sets
-            if self.is_safe(candidates, value) and (not disjoint or self.is_disjoint(candidates))
+            if not candidates & ~self.known
+            and self.is_safe(candidates, value)
+            and (not disjoint or stay_disjoint((1 << v for v in values_of(candidates)), self.reach))
         ]
 
     def successors(self, entries: Sequence[ValueSet], value: int) -> list[ValueSet]:
         """Return the safe candidate sets with one value from each entry, ``value`` among them."""
-        if self.is_exact:
-            found: Iterable[ValueSet] = images(entries)
-        else:
-            chosen = representatives(entries, value)
-            found = [] if chosen is None else [value_set(chosen)]
+        found = images(entries) if self.is_exact else self._some_images(entries, value)
         return [
             candidates
             for candidates in found
             if candidates >> value & 1 and self.is_safe(candidates, value)
         ]
 
-    def is_disjoint(self, candidates: ValueSet) -> bool:
-        """Tell whether the reach sets of these candidates are pairwise disjoint."""
-        covered = 0
-        for value in values_of(candidates):
-            if self.reach[value] & covered:
-                return False
-            covered |= self.reach[value]
-        return True
+    def _some_images(self, entries: Sequence[ValueSet], value: int) -> set[ValueSet]:
+        """Choose from the entries in many ways: values that may stay first, from all beginnings."""
+        staying = [v for v in self.values if self.reach[v] >> v & 1]
+        moving = [v for v in self.values if not self.reach[v] >> v & 1]
+        found = set()
+        for turn in range(ORDERS_TRIED):
+            start = turn * max(len(staying) // ORDERS_TRIED, 1)
+            order = staying[start:] + staying[:start] + moving[turn:] + moving[:turn]
+            chosen = representatives(entries, value, order)
+            if chosen is not None:
+                found.add(value_set(chosen))
+        return found
 
     def _solve(self) -> dict[ValueSet, ValueSet]:
         """Drop states that some update leads out of, until none is left to drop."""
-        kept = {value_set(c): value_set(c) for c in combinations(self.known, self.size)}
+        kept = {value_set(c): value_set(c) for c in combinations(self.values, self.size)}
         following = {c: images([self.reach[v] for v in values_of(c)]) for c in kept}
         changed = True
         while changed:
@@ -98,7 +112,7 @@ class Safety:
         entries = [self.reach[value] for value in values_of(candidates)]
         goes_on = value_set(
             after
-            for after in self.known
+            for after in self.values
             if any(entry >> after & 1 for entry in entries)
             and representatives(entries, after) is not None
         )
@@ -107,7 +121,7 @@ class Safety:
     def _some_sets_with(self, value: int) -> list[ValueSet]:
         """Try windows of the other values, those with the fewest reach sets in common first."""
         others = sorted(
-            (other for other in self.known if other != value),
+            (other for other in values_of(self.known) if other != value),
             key=lambda other: (self.reach[other] & self.reach[value]).bit_count(),
         )
         windows = range(len(others) - self.size + 2)

@@ -31,8 +31,11 @@ def keep(
     if dataset.max_risk is None or max_risk is None or max_risk <= dataset.max_risk + TOLERANCE:
         return
     history = read_history(plpy, dataset, len(model), planned=planned).history
-    broken = [row for row in by_release(history, model, dataset.max_risk) if row[5]]
+    rows = by_release(history, model, dataset.max_risk, dataset.last_release + 1)
+    broken = [row for row in rows if row[5]]
     versions = sum(row[5] for row in broken)
+    if not versions:
+        return
     raise MdistinctError(
         f"{counted(versions, 'version')} would have a risk above max_risk = {dataset.max_risk:g}: "
         f"up to {max_risk:.6g}, from release {broken[0][0]} on",
@@ -46,14 +49,13 @@ def keep(
 
 
 def by_release(
-    history: History, model: UpdateModel, max_risk: float | None
+    history: History, model: UpdateModel, max_risk: float | None, last: int
 ) -> Iterator[tuple[int, int, float | None, float, int, int]]:
-    """Compare the risks before and after the last release of a history, release by release.
+    """Compare the risks before and after the release with number ``last``, release by release.
 
-    Yields release, versions, largest risk before (None for the last release itself) and after,
+    Yields release, versions, largest risk before (None for that release itself) and after,
     and how many versions have a higher risk than before, and one above the bound.
     """
-    last = int(history.release.max(initial=0))
     release = history.version_release
     after = risks(history, model).risk
     earlier = release < last

@@ -97,8 +97,8 @@ def _select(plpy: Plpy, dataset: str, locking: str) -> Dataset:
     if not rows.nrows():
         raise MdistinctError(
             f'dataset "{dataset}" is not registered',
-            hint="Register it with mdistinct_register; "
-            "SELECT dataset FROM mdistinct.datasets lists those that are.",
+            hint="Register it with mdistinct_register. "
+            "Admins find the names of all datasets in mdistinct.datasets.",
             sqlstate="42704",
         )
     return from_row(rows[0])

@@ -11,10 +11,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pg_mdistinct.core import errors
 from pg_mdistinct.core.arrays import IntArray
+from pg_mdistinct.core.errors import MdistinctError
+from pg_mdistinct.core.history import History
 from pg_mdistinct.core.knowledge import Knowledge, recall
 from pg_mdistinct.core.model import UpdateModel
 from pg_mdistinct.server.catalog import Dataset
+from pg_mdistinct.server.errors import counted
 from pg_mdistinct.server.history import read_history
 from pg_mdistinct.server.plpython import Plpy, run
 from pg_mdistinct.server.relations import relations_of
@@ -98,6 +102,7 @@ def _learn_again(plpy: Plpy, dataset: Dataset, model: UpdateModel) -> None:
     """Go through the whole history under a model that has changed."""
     stored = read_history(plpy, dataset, len(model))
     history = stored.history
+    _refuse_contradiction(dataset, history, model)
     learned = recall(history, model)
     last = np.flatnonzero(np.append(history.is_first[1:], True)[: len(history.record)])
     in_latest = history.version_release[last] == dataset.last_release
@@ -118,6 +123,27 @@ def _learn_again(plpy: Plpy, dataset: Dataset, model: UpdateModel) -> None:
             learned.risk[away].tolist(),
         ],
     )
+
+
+def _refuse_contradiction(dataset: Dataset, history: History, model: UpdateModel) -> None:
+    """Refuse a model under which what was published could not have happened.
+
+    All risks would be 0 then, and say nothing.
+    """
+    later = np.flatnonzero(~history.is_first)
+    gap = history.gap[later]
+    impossible = 0
+    for steps in np.unique(gap).tolist():
+        versions = later[gap == steps]
+        legal = model.reach(steps)[history.value[versions - 1], history.value[versions]]
+        impossible += int((~legal).sum())
+    if impossible:
+        raise MdistinctError(
+            f'the update model of dataset "{dataset.name}" was changed: it calls '
+            f"{counted(impossible, 'update')} impossible that past releases contain",
+            hint="Allow these updates again; an update may be made unlikely, but not undone.",
+            sqlstate=errors.IMPOSSIBLE_UPDATE,
+        )
 
 
 def _read(plpy: Plpy, dataset: Dataset) -> Knowledge:

@@ -65,7 +65,8 @@ def preview_risk(plpy: Plpy, dataset: str) -> list[tuple[object, ...]]:
         found = prepared.dataset
         planned = PlannedRelease(prepared.table, prepared.plan(plpy))
         after = read_history(plpy, found, len(prepared.model), planned=planned).history
-        return list(bound.by_release(after, prepared.model, found.max_risk))
+        coming = found.last_release + 1
+        return list(bound.by_release(after, prepared.model, found.max_risk, coming))
 
     return try_out(plpy, dataset, look, wait=True)
 

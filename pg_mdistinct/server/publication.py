@@ -54,9 +54,10 @@ class Prepared:
         """Plan the release, with randomness that nobody can predict."""
         rng = np.random.default_rng(secrets.randbits(128))
         dataset = self.dataset
-        return plan_release(
-            self.snapshot, self.model, dataset.m, dataset.variant, rng, Progress(plpy)
-        )
+        with validation.discreet(plpy, dataset):
+            return plan_release(
+                self.snapshot, self.model, dataset.m, dataset.variant, rng, Progress(plpy)
+            )
 
     def known_before(self, plpy: Plpy) -> KnownBefore:
         """Return what the adversary knew before this release."""
@@ -67,9 +68,8 @@ class Prepared:
         known, risk = learn(
             before.of_snapshot, self.snapshot, release.candidates, release.group, self.model
         )
-        if not len(known) and not self.dataset.last_release:
-            return known, None
-        return known, max(float(risk.max(initial=0.0)), before.absent_risk)
+        # No version has a risk of 0: that would be none at all.
+        return known, max(float(risk.max(initial=0.0)), before.absent_risk) or None
 
 
 class _RollBack(Exception):  # noqa: N818 - no error: the way out of a trial
@@ -144,7 +144,8 @@ def _prepare(plpy: Plpy, dataset: Dataset, table: str) -> Prepared:
     model = updates.read_model(plpy, dataset)
     staged = reading.stage(plpy, dataset, table)
     validation.check_staged(plpy, dataset, staged)
-    model.check(dataset.m, dataset.variant)
+    with validation.discreet(plpy, dataset):
+        model.check(dataset.m, dataset.variant)
     read = reading.read(plpy, dataset, staged)
     impossible = check_updates(read.snapshot, model)
     validation.refuse_updates(plpy, staged, read.snapshot, model, impossible)

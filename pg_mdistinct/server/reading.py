@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 
 import numpy as np
 
@@ -182,7 +183,11 @@ def _widened(
     )
     if len(wider) == 1:
         wider = column_values.with_neighbours(plpy, wider)
-    return wider, list(wider.texts).index(only.texts[0])
+    if staged.qi[i - 1].is_set:
+        return wider, list(wider.texts).index(only.texts[0])
+    # Equal numbers may be written differently: 5 and 5.0.
+    own = Decimal(only.texts[0]) if staged.qi[i - 1].dtype is None else None
+    return wider, sum(own is not None and Decimal(text) < own for text in wider.texts)
 
 
 def _last_groups(

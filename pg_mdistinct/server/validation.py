@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from pg_mdistinct.core import errors
@@ -27,6 +28,22 @@ class Staged:
     table: str
     qi: tuple[QiType, ...]
     unknown: Sequence[Row]
+
+
+@contextmanager
+def discreet(plpy: Plpy, dataset: Dataset) -> Iterator[None]:
+    """Keep the values that prove a model unfit from callers who must not see values."""
+    try:
+        yield
+    except MdistinctError as error:
+        if caller.sees_microdata(plpy):
+            raise
+        raise MdistinctError(
+            f'dataset "{dataset.name}" cannot be published with its update model and '
+            f"m = {dataset.m}",
+            hint="A member of mdistinct_admin sees the reason: SELECT mdistinct_preview(...).",
+            sqlstate=error.sqlstate,
+        ) from None
 
 
 def check_staged(plpy: Plpy, dataset: Dataset, staged: Staged) -> None:

@@ -22,4 +22,4 @@ $python$;
 REVOKE ALL ON FUNCTION public.mdistinct_preview FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION public.mdistinct_preview TO mdistinct_publisher, mdistinct_admin;
 COMMENT ON FUNCTION public.mdistinct_preview IS
-    'The row that mdistinct_publish would return; writes nothing';
+    'The row that mdistinct_publish would return, but for the chance in its groups; writes nothing';

@@ -150,6 +150,16 @@ class TestMaxRisk:
         largest = one(db, "SELECT max(risk) FROM mdistinct_risk('people')")
         assert found == pytest.approx(largest, abs=1e-12)
 
+    def test_a_model_that_contradicts_the_history_is_refused(self, db: Connection) -> None:
+        """Risks under it would all be 0, and say nothing."""
+        make_people(db)
+        publish(db, "people")
+        db.execute("UPDATE public.people SET state = 'b' WHERE id = 6")
+        publish(db, "people")
+        db.execute("SELECT mdistinct_allow_update('people', 'a', '{a}')")
+        with refused(db, "MD002", "1 update impossible"):
+            publish(db, "people")
+
     def test_preview_says_the_same_and_writes_nothing(self, db: Connection) -> None:
         """Groups are drawn at random, so only one record's are sure to be the same."""
         make_people(db, records=1, m=2)
@@ -204,6 +214,16 @@ class TestBound:
         assert second[2] is None
         assert second[4] == 0
         assert one(db, "SELECT last_release FROM mdistinct.datasets") == 1
+
+    def test_preview_risk_of_an_empty_release_raises_nothing(self, db: Connection) -> None:
+        make_people(db)
+        publish_changes(db, 2)
+        db.execute("DELETE FROM public.people")
+        rows = db.execute("SELECT * FROM mdistinct_preview_risk('people')").fetchall()
+        assert [row[0] for row in rows] == [1, 2]
+        for _, _, before, after, raised, _ in rows:
+            assert before == pytest.approx(after)
+            assert raised == 0
 
 
 class TestUpdateGraph:

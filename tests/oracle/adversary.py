@@ -14,9 +14,9 @@ from itertools import pairwise
 from tests.oracle.history import (
     History,
     RecordId,
+    Steps,
     UpdateModel,
     Version,
-    steps,
     versions_by_record,
 )
 
@@ -33,8 +33,9 @@ class UpdateGraph:
     edges: dict[tuple[Node, Node], Fraction]
 
     @classmethod
-    def of(cls, versions: Sequence[Version], model: UpdateModel) -> UpdateGraph:
+    def of(cls, versions: Sequence[Version], model: UpdateModel | Steps) -> UpdateGraph:
         """Node weight: share of the group's rows; edge weight: probability over the gap."""
+        after = model if isinstance(model, Steps) else Steps(model)
         nodes: dict[Node, Fraction] = {}
         for position, version in enumerate(versions):
             values = version.group.values
@@ -43,7 +44,7 @@ class UpdateGraph:
         edges: dict[tuple[Node, Node], Fraction] = {}
         for position, (old, new) in enumerate(pairwise(versions)):
             for value in set(old.group.values):
-                becomes = steps(model, value, new.release - old.release)
+                becomes = after(value, new.release - old.release)
                 for target in set(new.group.values) & becomes.keys():
                     edges[(position, value), (position + 1, target)] = becomes[target]
         return cls(tuple(versions), nodes, edges)
@@ -137,10 +138,11 @@ def risks(
     history: History, model: UpdateModel, n: int | None = None
 ) -> dict[tuple[RecordId, int], Fraction]:
     """r_n(t_i) by (record, release i), for every version published up to release n."""
+    after = Steps(model)
     return {
         (record, version.release): risk
         for record, versions in versions_by_record(history[:n]).items()
-        for version, risk in zip(versions, UpdateGraph.of(versions, model).risks(), strict=True)
+        for version, risk in zip(versions, UpdateGraph.of(versions, after).risks(), strict=True)
     }
 
 
@@ -154,8 +156,9 @@ def republication_risk(history: History, model: UpdateModel) -> Fraction:
 
 def disclosures(history: History, model: UpdateModel) -> dict[tuple[RecordId, int], str]:
     """What the adversary knows for certain: (record, release) -> value."""
+    after = Steps(model)
     return {
         (record, version.release): value
         for record, versions in versions_by_record(history).items()
-        for version, value in UpdateGraph.of(versions, model).disclosed()
+        for version, value in UpdateGraph.of(versions, after).disclosed()
     }

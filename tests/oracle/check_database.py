@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import psycopg
@@ -12,7 +14,7 @@ from tests.oracle.checker import violations
 from tests.oracle.history import Group, Release, UpdateModel
 
 SMALL = 20_000
-"""Up to so many versions every record's update graph is explored one by one as well."""
+"""Up to so many versions every update graph is explored; beyond, those with a dead end."""
 
 
 @dataclass
@@ -48,6 +50,23 @@ def check_database(connection: psycopg.Connection) -> list[str]:
 
 def inspect_database(connection: psycopg.Connection) -> list[DatasetReport]:
     """The same by dataset, with the figures of each release."""
+    with _garbage_left_alone():
+        return list(_reports(connection))
+
+
+@contextmanager
+def _garbage_left_alone() -> Iterator[None]:
+    """A long history is millions of small objects, none of them garbage: looking is dear."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def _reports(connection: psycopg.Connection) -> Iterator[DatasetReport]:
     rows = connection.execute(
         """
         SELECT dataset::text, array_agg(release ORDER BY release), array_agg(m ORDER BY release),
@@ -57,7 +76,6 @@ def inspect_database(connection: psycopg.Connection) -> list[DatasetReport]:
         FROM mdistinct_published.releases GROUP BY dataset ORDER BY dataset
         """
     ).fetchall()
-    reports = []
     for dataset, numbers, bounds, variants, *announced in rows:
         report = DatasetReport(dataset, variants[-1])
         report.violations += _numbering(numbers, set(variants))
@@ -78,8 +96,7 @@ def inspect_database(connection: psycopg.Connection) -> list[DatasetReport]:
                 report.variant,
                 explore_graphs=versions <= SMALL,
             )
-        reports.append(report)
-    return reports
+        yield report
 
 
 class _Loader:
@@ -113,6 +130,7 @@ class _Loader:
         counterfeits = self._counterfeits()
         members = self._members()
         history: list[dict[int, Group]] = [{} for _ in range(last)]
+        shared: dict[tuple[str, ...], tuple[str, ...]] = {}
         for release, gid, values, generalizations in self._rows():
             if generalizations != 1:
                 self.problems.append(f"release {release}, group {gid}: QI differ within the group")
@@ -122,8 +140,10 @@ class _Loader:
             names = members.pop((release, gid), [])
             if len(set(names)) != len(names):
                 self.problems.append(f"release {release}, group {gid}: a member is listed twice")
+            # One tuple for all groups with the same values: the checker compares them often.
+            candidates = shared.setdefault(tuple(values), tuple(values))
             history[release - 1][gid] = Group(
-                tuple(values), dict.fromkeys(names), counterfeits.pop((release, gid), 0)
+                candidates, dict.fromkeys(names), counterfeits.pop((release, gid), 0)
             )
         self._leftovers("members", members)
         self._leftovers("counterfeits", counterfeits)

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, pairwise
+from typing import NamedTuple
 
 from tests.oracle.adversary import UpdateGraph
 from tests.oracle.history import (
+    Group,
     History,
     Reach,
     RecordId,
     Release,
+    Steps,
     UpdateModel,
     Version,
     versions_by_record,
@@ -33,8 +36,9 @@ def violations(
     """Everything in which `history` falls short of the principle; an empty list: it holds.
 
     `m` is one number or one for each release. `snapshots` (record -> true value) add that
-    exactly the records of each snapshot were published. `explore_graphs` prunes every record's
-    update graph as well: the definition itself, which the rules for neighbouring versions imply.
+    exactly the records of each snapshot were published. Every record's update graph is pruned as
+    well: the definition itself. Without `explore_graphs` those without a dead end are passed over,
+    since pruning begins at dead ends.
     """
     if variant not in VARIANTS:
         raise ValueError(f"unknown variant {variant!r}")
@@ -45,10 +49,12 @@ def violations(
         if snapshots is not None:
             found += _completeness(number, release, snapshots[number - 1])
     rules = HistoryRules(model, variant)
+    after = Steps(model)
     for record, versions in versions_by_record(history).items():
-        found += rules.record_violations(record, versions)
-        if explore_graphs:
-            found += _pruned(record, versions, model)
+        judged = rules.judge(record, versions)
+        found += judged.violations
+        if explore_graphs or judged.dead_end:
+            found += _pruned(record, versions, after)
     return found
 
 
@@ -86,50 +92,80 @@ def has_one_to_one_update(candidates: Iterable[str], signature: Signature) -> bo
     return all(place(value, set()) for value in values)
 
 
+def has_dead_end(signature: Signature, candidates: Iterable[str]) -> bool:
+    """Whether an old value can be none of the new ones, or a new one none of the old."""
+    values = frozenset(candidates)
+    return any(values.isdisjoint(reach) for reach in signature) or not values <= frozenset().union(
+        *signature
+    )
+
+
+class Verdict(NamedTuple):
+    """What is to be said of two neighbouring versions, or of all versions of a record."""
+
+    violations: Sequence[str]
+    dead_end: bool
+
+
 class HistoryRules:
-    """The rules about one record's versions; each distinct pair of groups is judged once."""
+    """The rules about one record's versions; each distinct pair of groups is judged once.
+
+    Groups whose values have the same reach sets are the same to those who come from them, so they
+    go by one number: millions of versions are then a matter of seconds.
+    """
 
     def __init__(self, model: UpdateModel, variant: str) -> None:
         self._reach = Reach(model)
         self._variant = variant
-        self._signatures: dict[tuple[tuple[str, ...], int], Signature] = {}
-        self._verdicts: dict[tuple[Signature, tuple[str, ...]], tuple[str, ...]] = {}
+        self._signatures: list[Signature] = []
+        self._by_signature: dict[Signature, int] = {}
+        self._number: dict[tuple[tuple[str, ...], int], int] = {}
+        self._verdicts: dict[tuple[int, tuple[str, ...]], Verdict] = {}
         self._disjoint: dict[tuple[str, ...], tuple[str, ...]] = {}
 
-    def record_violations(self, record: RecordId, versions: Sequence[Version]) -> Iterator[str]:
-        """What is wrong with the history of one record."""
+    def judge(self, record: RecordId, versions: Sequence[Version]) -> Verdict:
+        """What is wrong with the history of one record, and whether a candidate leads nowhere."""
         first = versions[0]
+        found: list[str] = []
+        dead_end = False
         if self._variant == "m-distinct*":
             for detail in self._overlaps(first.group.values):
-                yield f"{_where(first, record)}: first group is not m-distinct*: {detail}"
+                found.append(f"{_where(first, record)}: first group is not m-distinct*: {detail}")
         for old, new in pairwise(versions):
-            gap = new.release - old.release
-            for detail in self._step(old.group.values, gap, new.group.values):
-                yield f"{_where(new, record)}: after release {old.release}: {detail}"
-            if not self._possible(old.true_value, gap, new.true_value):
-                yield (
-                    f"{_where(new, record)}: impossible update "
-                    f"{old.true_value} -> {new.true_value} in {gap} steps"
+            step = self._step(old, new)
+            dead_end = dead_end or step.dead_end
+            for detail in step.violations:
+                found.append(f"{_where(new, record)}: after release {old.release}: {detail}")
+            if not self._possible(old, new):
+                found.append(
+                    f"{_where(new, record)}: impossible update {old.true_value} -> "
+                    f"{new.true_value} in {new.release - old.release} steps"
                 )
+        return Verdict(found, dead_end)
 
-    def _possible(self, old: str | None, gap: int, new: str | None) -> bool:
-        return old is None or new is None or new in self._reach(old, gap)
+    def _possible(self, old: Version, new: Version) -> bool:
+        if old.true_value is None or new.true_value is None:
+            return True
+        return new.true_value in self._reach(old.true_value, new.release - old.release)
 
-    def _signature(self, candidates: tuple[str, ...], gap: int) -> Signature:
-        known = self._signatures.get((candidates, gap))
-        if known is None:
-            reaches = [self._reach(value, gap) for value in candidates]
-            known = tuple(sorted(reaches, key=lambda reach: sorted(reach)))
-            self._signatures[candidates, gap] = known
-        return known
+    def _step(self, old: Version, new: Version) -> Verdict:
+        origin = (old.group.values, new.release - old.release)
+        number = self._number.get(origin)
+        if number is None:
+            number = self._number[origin] = self._signature_number(*origin)
+        verdict = self._verdicts.get((number, new.group.values))
+        if verdict is None:
+            verdict = _judge_step(self._signatures[number], new.group.values)
+            self._verdicts[number, new.group.values] = verdict
+        return verdict
 
-    def _step(self, old: tuple[str, ...], gap: int, new: tuple[str, ...]) -> tuple[str, ...]:
-        key = (self._signature(old, gap), new)
-        known = self._verdicts.get(key)
-        if known is None:
-            known = tuple(_judge_step(*key))
-            self._verdicts[key] = known
-        return known
+    def _signature_number(self, candidates: tuple[str, ...], gap: int) -> int:
+        reaches = [self._reach(value, gap) for value in candidates]
+        signature = tuple(sorted(reaches, key=lambda reach: sorted(reach)))
+        number = self._by_signature.setdefault(signature, len(self._signatures))
+        if number == len(self._signatures):
+            self._signatures.append(signature)
+        return number
 
     def _overlaps(self, candidates: tuple[str, ...]) -> tuple[str, ...]:
         known = self._disjoint.get(candidates)
@@ -143,11 +179,13 @@ class HistoryRules:
         return known
 
 
-def _judge_step(signature: Signature, candidates: tuple[str, ...]) -> Iterator[str]:
+def _judge_step(signature: Signature, candidates: tuple[str, ...]) -> Verdict:
+    found = []
     if not is_legal_update_instance(candidates, signature):
-        yield f"no legal update instance: {_shown(signature, candidates)}"
+        found.append(f"no legal update instance: {_shown(signature, candidates)}")
     if not has_one_to_one_update(candidates, signature):
-        yield f"no one-to-one update: {_shown(signature, candidates)}"
+        found.append(f"no one-to-one update: {_shown(signature, candidates)}")
+    return Verdict(tuple(found), has_dead_end(signature, candidates))
 
 
 def _shown(signature: Signature, candidates: tuple[str, ...]) -> str:
@@ -159,23 +197,28 @@ def _where(version: Version, record: RecordId) -> str:
 
 
 def _release_violations(number: int, release: Release, m: int) -> Iterator[str]:
-    seen: Counter[RecordId] = Counter()
+    members: list[RecordId] = []
     for gid, group in release.items():
-        where = f"release {number}, group {gid}"
-        if not is_m_unique(group.values, m):
-            yield f"{where}: not {m}-unique: {group.values}"
-        if group.counterfeits != len(group.values) - len(group.members):
-            yield (
-                f"{where}: {len(group.values)} rows, {len(group.members)} members "
-                f"and {group.counterfeits} counterfeits"
-            )
-        true_values = Counter(value for value in group.members.values() if value is not None)
-        for value, count in (true_values - Counter(group.values)).items():
-            yield f"{where}: {count} members too many with value {value}"
-        seen.update(group.members.keys())
-    for record, count in seen.items():
+        for detail in _group_violations(group, m):
+            yield f"release {number}, group {gid}: {detail}"
+        members += group.members
+    for record, count in Counter(members).items():
         if count > 1:
             yield f"release {number}: record {record} is in {count} groups"
+
+
+def _group_violations(group: Group, m: int) -> Iterator[str]:
+    if not is_m_unique(group.values, m):
+        yield f"not {m}-unique: {group.values}"
+    if group.counterfeits != len(group.values) - len(group.members):
+        yield (
+            f"{len(group.values)} rows, {len(group.members)} members "
+            f"and {group.counterfeits} counterfeits"
+        )
+    true_values = [value for value in group.members.values() if value is not None]
+    surplus = Counter(true_values) - Counter(group.values) if true_values else Counter()
+    for value, count in surplus.items():
+        yield f"{count} members too many with value {value}"
 
 
 def _completeness(number: int, release: Release, snapshot: Mapping[RecordId, str]) -> Iterator[str]:
@@ -191,6 +234,6 @@ def _completeness(number: int, release: Release, snapshot: Mapping[RecordId, str
             yield f"release {number}: record {record} has another value than in the snapshot"
 
 
-def _pruned(record: RecordId, versions: Sequence[Version], model: UpdateModel) -> Iterator[str]:
-    for version, value in UpdateGraph.of(versions, model).pruned():
+def _pruned(record: RecordId, versions: Sequence[Version], after: Steps) -> Iterator[str]:
+    for version, value in UpdateGraph.of(versions, after).pruned():
         yield f"release {version.release}, record {record}: candidate {value} can be excluded"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import NamedTuple
 
 RecordId = str
 Probability = Fraction | float | int
@@ -26,8 +27,7 @@ History = Sequence[Release]
 """The i-th element (from 0) is release i + 1."""
 
 
-@dataclass(frozen=True)
-class Version:
+class Version(NamedTuple):
     """A record as it stood in one release: where it was, and what it could have been."""
 
     release: int
@@ -62,6 +62,21 @@ def steps(model: UpdateModel, value: str, count: int) -> dict[str, Fraction]:
                 following[new] = following.get(new, Fraction(0)) + weight * p
         distribution = following
     return distribution
+
+
+class Steps:
+    """`steps` of one model; remembers what it has worked out."""
+
+    def __init__(self, model: UpdateModel) -> None:
+        self._model = model
+        self._known: dict[tuple[str, int], dict[str, Fraction]] = {}
+
+    def __call__(self, value: str, count: int) -> dict[str, Fraction]:
+        """The values that `value` may be `count` releases later, with their probabilities."""
+        found = self._known.get((value, count))
+        if found is None:
+            found = self._known[value, count] = steps(self._model, value, count)
+        return found
 
 
 class Reach:

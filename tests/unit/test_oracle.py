@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from tests.oracle import hospital
 from tests.oracle.adversary import UpdateGraph, update_graph
 from tests.oracle.checker import (
+    HistoryRules,
     has_one_to_one_update,
     is_legal_update_instance,
     is_m_unique,
@@ -111,9 +112,10 @@ def test_a_bad_release_is_seen(release: dict[int, Group], complaint: str) -> Non
     assert any(complaint in line for line in violations([release], CHAIN, 2, "m-distinct"))
 
 
-def test_a_candidate_that_can_be_excluded_is_seen() -> None:
+@pytest.mark.parametrize("explore_graphs", [True, False])
+def test_a_candidate_that_can_be_excluded_is_seen(explore_graphs: bool) -> None:
     second = {7: Group(("b", "d"), {"x": "b"}, 1)}
-    found = violations([GOOD, second], CHAIN, 2, "m-distinct")
+    found = violations([GOOD, second], CHAIN, 2, "m-distinct", explore_graphs=explore_graphs)
     assert any("no legal update instance" in line for line in found)
     assert any("no one-to-one update" in line for line in found)
     assert any("candidate c can be excluded" in line for line in found)
@@ -218,6 +220,8 @@ def test_nothing_is_pruned_exactly_where_neighbouring_versions_cover_each_other(
         for old, new in pairwise(groups)
     )
     assert (UpdateGraph.of(versions, model.by_label).pruned() == []) is covered
+    judged = HistoryRules(model.by_label, "m-distinct").judge("x", versions)
+    assert judged.dead_end is not covered
 
 
 @given(st.lists(st.sets(st.sampled_from("abcde"), min_size=1), min_size=1, max_size=5))

@@ -1,0 +1,23 @@
+"""Rows of unequal length."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pg_mdistinct.core.arrays import Ragged
+
+rows_of_numbers = st.lists(st.lists(st.integers(-9, 9), max_size=4), max_size=6)
+
+
+@given(rows_of_numbers, st.data())
+def test_rows_are_what_they_were(rows: list[list[int]], data: st.DataObject) -> None:
+    ragged = Ragged.of(rows)
+    assert len(ragged) == len(rows)
+    assert [ragged.row(i).tolist() for i in range(len(rows))] == rows
+    assert ragged.lengths.tolist() == list(map(len, rows))
+    assert ragged.row_of_item.tolist() == [i for i, row in enumerate(rows) for _ in row]
+    chosen = data.draw(st.lists(st.integers(0, len(rows) - 1), max_size=8)) if rows else []
+    taken = ragged.take(np.array(chosen, dtype=np.int64))
+    assert [taken.row(i).tolist() for i in range(len(taken))] == [rows[i] for i in chosen]
