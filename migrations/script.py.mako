@@ -17,7 +17,7 @@ depends_on = None
 
 def upgrade() -> None:
     driver = connect.driver_connection(op.get_bind())
-    ${upgrades if upgrades else "build.run_schema(driver, revision)"}
+    ${upgrades if upgrades else "build.run_step(driver, down_revision, revision)"}
 
 
 def downgrade() -> None:

@@ -55,6 +55,18 @@ missing_server_packages() {
     fi
 }
 
+# Only scheduling needs pg_cron: it comes along where root can have it, and is not asked for else.
+missing_scheduler_package() {
+    local major
+    for major in $(installed_servers) $(packaged_server); do
+        has_plpython "$major" && break
+    done
+    [[ -e /usr/lib/postgresql/$major/lib/pg_cron.so ]] && return
+    if ((EUID == 0)) && apt-cache show "postgresql-$major-cron" >/dev/null 2>&1; then
+        echo "postgresql-$major-cron"
+    fi
+}
+
 # PL/Python runs in Debian's own interpreter, which takes its packages from Debian as well.
 missing_library_packages() {
     local package
@@ -84,7 +96,8 @@ missing_venv_package() {
 }
 
 missing_packages() {
-    echo $(missing_server_packages) $(missing_library_packages) $(missing_venv_package)
+    echo $(missing_server_packages) $(missing_scheduler_package) $(missing_library_packages) \
+        $(missing_venv_package)
 }
 
 # Installs packages without the cluster that Debian would create and start for a new PostgreSQL

@@ -3,14 +3,18 @@
 DO $do$
 DECLARE
     routine regprocedure;
+    owner oid;
 BEGIN
-    FOR routine IN
-        SELECT p.oid
+    FOR routine, owner IN
+        SELECT p.oid, p.proowner
         FROM pg_catalog.pg_proc AS p
         JOIN pg_catalog.pg_namespace AS n ON n.oid = p.pronamespace
         WHERE n.nspname = 'mdistinct' OR (n.nspname = 'public' AND p.proname LIKE 'mdistinct\_%')
     LOOP
-        EXECUTE pg_catalog.format('ALTER ROUTINE %s OWNER TO mdistinct_owner', routine);
+        -- What deals with pg_cron belongs to the role that jobs run as; its files say so.
+        IF owner <> 'mdistinct_scheduler'::regrole THEN
+            EXECUTE pg_catalog.format('ALTER ROUTINE %s OWNER TO mdistinct_owner', routine);
+        END IF;
         EXECUTE pg_catalog.format('REVOKE ALL ON ROUTINE %s FROM PUBLIC', routine);
     END LOOP;
 END

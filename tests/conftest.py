@@ -1,3 +1,3 @@
 from __future__ import annotations
 
-pytest_plugins = ("tests.fix_server", "tests.fix_database")
+pytest_plugins = ("pytester", "tests.fix_server", "tests.fix_database")

@@ -15,7 +15,6 @@ from pg_mdistinct.embedded.places import HOME_VARIABLE, Places, make_private_fol
 from pg_mdistinct.embedded.settings import ACCESS, SETTINGS_FILE
 
 SUPERUSER = "postgres"
-DATABASE = "mdistinct"
 
 
 def server_environment(places: Places) -> dict[str, str]:

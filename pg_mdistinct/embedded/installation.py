@@ -27,6 +27,13 @@ class Installation:
         """The full path of one of its programs."""
         return str(self.bindir / name)
 
+    def has_library(self, name: str) -> bool:
+        """Whether a library can be loaded into the server by its name."""
+        pg_config = self.bindir / "pg_config"
+        asked = _output(str(pg_config), "--pkglibdir") if pg_config.exists() else ""
+        folder = Path(asked) if asked else self.bindir.parent / "lib"
+        return (folder / f"{name}.so").is_file()
+
 
 def find_installation(major: int | None = None) -> Installation:
     """The newest server that has PL/Python, or the one of that major version."""

@@ -64,7 +64,12 @@ def await_ready(places: Places, pid: int) -> Postmaster | None:
 def _launch_on(
     port: int, places: Places, installation: Installation, account: Account
 ) -> Postmaster | None:
-    settings = render_settings(places, port, throwaway=places.throwaway.exists())
+    settings = render_settings(
+        places,
+        port,
+        throwaway=places.throwaway.exists(),
+        scheduler=installation.has_library("pg_cron"),
+    )
     write_private(places.data / SETTINGS_FILE, settings, account)
     detached = account.run(
         "/bin/sh",

@@ -47,6 +47,11 @@ class Places:
         return self.home / "server.log.old"
 
     @property
+    def cache(self) -> Path:
+        """Where Numba keeps what it compiles of code that lies in a folder of the system."""
+        return self.home / ".cache"
+
+    @property
     def lock(self) -> Path:
         """Held by whoever starts or stops the server."""
         return self.home / "lock"

@@ -11,7 +11,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from pg_mdistinct.embedded.account import Account, account_for
-from pg_mdistinct.embedded.cluster import DATABASE, SUPERUSER, ensure_cluster, server_environment
+from pg_mdistinct.embedded.cluster import SUPERUSER, ensure_cluster, server_environment
 from pg_mdistinct.embedded.errors import EmbeddedServerError
 from pg_mdistinct.embedded.installation import Installation
 from pg_mdistinct.embedded.launch import await_ready, launch
@@ -19,8 +19,18 @@ from pg_mdistinct.embedded.lock import exclusive
 from pg_mdistinct.embedded.log import log_tail
 from pg_mdistinct.embedded.places import settle
 from pg_mdistinct.embedded.postmaster import Postmaster, end_postmaster, find_postmaster
+from pg_mdistinct.embedded.settings import DATABASE
 
 _STOP_PATIENCE = 60.0
+# The setting is there where the library is loaded, and names the one database that it serves.
+_CREATE_SCHEDULER = """
+DO $do$ BEGIN
+    IF pg_catalog.current_setting('cron.database_name', true) = pg_catalog.current_database() THEN
+        SET client_min_messages = warning;
+        CREATE EXTENSION IF NOT EXISTS pg_cron;
+    END IF;
+END $do$
+"""
 
 
 @dataclass(frozen=True)
@@ -138,9 +148,15 @@ class EmbeddedServer:
         look = f"SELECT 1 FROM pg_catalog.pg_database WHERE datname = '{DATABASE}'"
         if not self._psql(look, installation, account, running):
             self._psql(f"CREATE DATABASE {DATABASE}", installation, account, running)
+        self._psql(_CREATE_SCHEDULER, installation, account, running, DATABASE)
 
     def _psql(
-        self, statement: str, installation: Installation, account: Account, running: Postmaster
+        self,
+        statement: str,
+        installation: Installation,
+        account: Account,
+        running: Postmaster,
+        dbname: str = "postgres",
     ) -> str:
         result = account.run(
             installation.program("psql"),
@@ -148,7 +164,7 @@ class EmbeddedServer:
             "--quiet",
             "--no-align",
             "--tuples-only",
-            f"--dbname={_dsn(running, 'postgres')}",
+            f"--dbname={_dsn(running, dbname)}",
             f"--command={statement}",
             cwd=self.home,
             env=server_environment(self._places),
@@ -170,7 +186,7 @@ class EmbeddedServer:
     def _delete(self) -> None:
         """Removes what we made, and the home itself if nothing else is in it."""
         places = self._places
-        for folder in (places.data, places.unfinished_data, places.sockets):
+        for folder in (places.data, places.unfinished_data, places.sockets, places.cache):
             shutil.rmtree(folder, ignore_errors=True)
         for file in (places.log, places.old_log, places.password, places.throwaway, places.lock):
             file.unlink(missing_ok=True)

@@ -8,6 +8,7 @@ from pathlib import Path
 from pg_mdistinct.embedded.places import Places
 
 SETTINGS_FILE = "pg_mdistinct.conf"
+DATABASE = "mdistinct"
 
 ACCESS = """\
 # The socket lies in a folder that only its owner can enter.
@@ -19,7 +20,15 @@ host all all 127.0.0.1/32 scram-sha-256
 _THROWAWAY = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 
 
-def render_settings(places: Places, port: int, *, throwaway: bool) -> str:
+# Jobs run in background workers, which need no way to connect.
+_SCHEDULER = {
+    "shared_preload_libraries": "pg_cron",
+    "cron.database_name": DATABASE,
+    "cron.use_background_workers": "on",
+}
+
+
+def render_settings(places: Places, port: int, *, throwaway: bool, scheduler: bool = False) -> str:
     """The settings file, which is written anew at every start."""
     settings = {
         "cluster_name": places.cluster_name,
@@ -29,6 +38,7 @@ def render_settings(places: Places, port: int, *, throwaway: bool) -> str:
         "unix_socket_permissions": "0700",
         "password_encryption": "scram-sha-256",
         **(_THROWAWAY if throwaway else {}),
+        **(_SCHEDULER if scheduler else {}),
     }
     lines = [f"{name} = {_quoted(value)}" for name, value in settings.items()]
     return "\n".join(["# Written at every start; put your own settings elsewhere.", *lines, ""])

@@ -14,14 +14,19 @@ import psycopg
 
 import pg_mdistinct
 from pg_mdistinct import resources
-from pg_mdistinct.install import code
+from pg_mdistinct.install import code, sources
 from pg_mdistinct.install.errors import InstallError
 from pg_mdistinct.install.render import Rendering, render
 
 SCHEMAS = ("mdistinct", "mdistinct_published", "mdistinct_data", "mdistinct_sources")
-ROLES = ("mdistinct_admin", "mdistinct_publisher", "mdistinct_reader", "mdistinct_owner")
+ROLES = (
+    "mdistinct_admin",
+    "mdistinct_scheduler",
+    "mdistinct_publisher",
+    "mdistinct_reader",
+    "mdistinct_owner",
+)
 
-_FIRST_OF_OWNER = "10"
 _SETTINGS = """
 SET LOCAL search_path = pg_catalog, pg_temp;
 SET LOCAL client_min_messages = warning;
@@ -42,8 +47,19 @@ WHERE n.nspname = 'public' AND p.proname LIKE 'mdistinct\\_%%'
 def prepare(connection: psycopg.Connection[Any]) -> None:
     """Sets the transaction up so that the files mean the same in every database."""
     connection.execute(_SETTINGS)
+    refuse_extension(connection)
     connection.execute("CREATE EXTENSION IF NOT EXISTS plpython3u")
     _refuse_foreign(connection)
+
+
+def refuse_extension(connection: psycopg.Connection[Any]) -> None:
+    """Leaves alone what came in by the other door."""
+    row = connection.execute("SELECT FROM pg_extension WHERE extname = 'pg_mdistinct'").fetchone()
+    if row is not None:
+        raise InstallError(
+            f"pg_mdistinct is an extension in {connection.info.dbname}",
+            hint="Use ALTER EXTENSION pg_mdistinct UPDATE, or DROP EXTENSION pg_mdistinct.",
+        )
 
 
 def lock_cluster(connection: psycopg.Connection[Any]) -> None:
@@ -68,20 +84,19 @@ def rendering(connection: psycopg.Connection[Any]) -> Rendering:
 
 def run_schema(connection: psycopg.Connection[Any], revision: str) -> None:
     """Executes the files of `sql/schema` as they were at the given revision."""
-    for path in schema_files(revision):
+    for path in sources.schema_files(revision):
         run_schema_file(connection, path)
 
 
-def schema_files(revision: str) -> list[Path]:
-    """The schema files of a revision: its frozen ones where a later revision has changed them."""
-    frozen = resources.migrations_dir() / "frozen" / revision
-    folder = frozen if frozen.is_dir() else resources.sql_dir() / "schema"
-    return sorted(folder.glob("*.sql"))
+def run_step(connection: psycopg.Connection[Any], former: str, revision: str) -> None:
+    """Executes what leads from one revision to the next."""
+    for path in sources.step_files(former, revision):
+        run_schema_file(connection, path)
 
 
 def run_schema_file(connection: psycopg.Connection[Any], path: Path) -> None:
     """Executes one schema file as the role that its number stands for."""
-    as_owner = path.name >= _FIRST_OF_OWNER
+    as_owner = sources.runs_as_owner(path)
     if as_owner:
         connection.execute("SET LOCAL ROLE mdistinct_owner")
     _execute(connection, path, path.read_text(encoding="utf-8"))
@@ -90,11 +105,17 @@ def run_schema_file(connection: psycopg.Connection[Any], path: Path) -> None:
 
 
 def run_functions(connection: psycopg.Connection[Any], filled: Rendering) -> None:
-    """Creates or replaces every function, hands it to the owner and checks its body."""
+    """Creates or replaces every function, hands it to its owner and checks its body.
+
+    Views that call functions come and go with them.
+    """
     folder = resources.sql_dir()
     for path in sorted((folder / "functions").glob("*.sql")):
         _execute(connection, path, render(path, filled))
+    for path in sorted((folder / "views").glob("*.sql")):
+        _execute_plain(connection, path)
     _execute_plain(connection, folder / "ownership.sql")
+    _execute_plain(connection, folder / "pg_cron.sql")
     connection.execute("SET LOCAL check_function_bodies = on")
     _execute_plain(connection, folder / "validate.sql")
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import psycopg
 from psycopg.conninfo import make_conninfo
 
-import pg_mdistinct
 from pg_mdistinct.install import remote
-
-_PACKAGE = Path(pg_mdistinct.__file__).parent
-_PARTS = ("core", "server")
+from pg_mdistinct.install.sources import server_files as server_files
+from pg_mdistinct.install.sources import server_modules as server_modules
 
 
 def base_folder(connection: psycopg.Connection[Any]) -> str:
@@ -25,23 +22,6 @@ def base_folder(connection: psycopg.Connection[Any]) -> str:
 def version_folder(connection: psycopg.Connection[Any], version: str) -> str:
     """The folder on the server that goes on `sys.path` for this version."""
     return f"{base_folder(connection)}/{version}"
-
-
-def server_files() -> dict[str, str]:
-    """The files that the server needs, by their path below the version's folder."""
-    paths = [_PACKAGE / "__init__.py"]
-    for part in _PARTS:
-        paths += sorted((_PACKAGE / part).rglob("*.py"))
-    return {
-        path.relative_to(_PACKAGE.parent).as_posix(): path.read_text(encoding="utf-8")
-        for path in paths
-    }
-
-
-def server_modules() -> tuple[str, ...]:
-    """The modules of `pg_mdistinct.server` that a function's body may call."""
-    stems = (path.stem for path in (_PACKAGE / "server").glob("*.py"))
-    return tuple(sorted(stem for stem in stems if not stem.startswith("_")))
 
 
 def write(connection: psycopg.Connection[Any], version: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, LiteralString
 
 import psycopg
 from psycopg import sql
@@ -13,12 +13,16 @@ from pg_mdistinct.install import build, connect
 from pg_mdistinct.install.commands import OnMessage, remove_unused_code
 from pg_mdistinct.install.errors import InstallError
 
-# The owner tells the plugin's functions from others of a similar name.
+# Their owners tell the plugin's functions from others of a similar name.
 _ROUTINES = """
 SELECT p.oid::regprocedure::text FROM pg_catalog.pg_proc AS p
 JOIN pg_catalog.pg_namespace AS n ON n.oid = p.pronamespace
-WHERE p.proowner = to_regrole('mdistinct_owner')
+WHERE p.proowner IN (to_regrole('mdistinct_owner'), to_regrole('mdistinct_scheduler'))
     AND (n.nspname = 'mdistinct' OR n.nspname = 'public' AND p.proname LIKE 'mdistinct\\_%')
+"""
+_JOBS = """
+SELECT cron.unschedule(jobid) FROM cron.job
+WHERE username = 'mdistinct_scheduler' AND database = current_database()
 """
 _FOREIGN_VIEWS = """
 SELECT DISTINCT v.oid::regclass::text FROM pg_catalog.pg_depend AS d
@@ -53,7 +57,9 @@ def uninstall(
         database = connection.info.dbname
         connection.execute("SET LOCAL search_path = pg_catalog, pg_temp")
         connection.execute("SET LOCAL client_min_messages = warning")
+        build.refuse_extension(connection)
         build.lock_cluster(connection)
+        _unschedule(connection)
         functions = _drop_functions(connection)
         on_message(f"dropped {functions} functions in {database}")
         dropped: tuple[str, ...] = ()
@@ -82,11 +88,20 @@ def _require_superuser(connection: psycopg.Connection[Any]) -> None:
         )
 
 
+def _unschedule(connection: psycopg.Connection[Any]) -> None:
+    """Ends the schedules, whose jobs could only fail from now on."""
+    if _has_pg_cron(connection):
+        connection.execute(_JOBS)
+    if _exists(connection, "SELECT WHERE to_regclass('mdistinct.schedules') IS NOT NULL"):
+        connection.execute("DELETE FROM mdistinct.schedules")
+
+
 def _drop_functions(connection: psycopg.Connection[Any]) -> int:
     routines = [row[0] for row in connection.execute(_ROUTINES)]
     if not routines:
         return 0
     try:
+        connection.execute("DROP VIEW IF EXISTS mdistinct.schedule")
         # One statement, so that functions that depend on each other go together.
         connection.execute("DROP ROUTINE " + ", ".join(routines))
     except psycopg.errors.DependentObjectsStillExist as error:
@@ -138,11 +153,20 @@ def _revoke_grants(connection: psycopg.Connection[Any], roles: list[str]) -> Non
     connection.execute(sql.SQL("REVOKE USAGE ON SCHEMA public FROM {}").format(names))
     database = sql.Identifier(connection.info.dbname)
     connection.execute(sql.SQL("REVOKE TEMPORARY ON DATABASE {} FROM {}").format(database, names))
+    if "mdistinct_scheduler" in roles and _has_pg_cron(connection):
+        connection.execute("REVOKE USAGE ON SCHEMA cron FROM mdistinct_scheduler")
 
 
 def _has_python(connection: psycopg.Connection[Any]) -> bool:
-    row = connection.execute("SELECT FROM pg_language WHERE lanname = 'plpython3u'").fetchone()
-    return row is not None
+    return _exists(connection, "SELECT FROM pg_language WHERE lanname = 'plpython3u'")
+
+
+def _has_pg_cron(connection: psycopg.Connection[Any]) -> bool:
+    return _exists(connection, "SELECT FROM pg_extension WHERE extname = 'pg_cron'")
+
+
+def _exists(connection: psycopg.Connection[Any], query: LiteralString) -> bool:
+    return connection.execute(query).fetchone() is not None
 
 
 def _tell(

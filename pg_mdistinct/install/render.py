@@ -1,8 +1,9 @@
 """Fills the placeholders of the SQL files.
 
 `@LOAD@` becomes `sql/load.py.in`, the lines that every PL/Python body starts with; in it, and
-anywhere else, `@CODE@` is the server code's folder (a Python literal), `@VERSION@` the version and
-`@MODULES@` the modules of `pg_mdistinct.server` that the file's text calls.
+anywhere else, `@CODE@` is the server code's folder (a Python literal), `@VERSION@` the version,
+`@REPAIR@` what puts missing code there, and `@MODULES@` the modules of `pg_mdistinct.server` that
+the file's text calls.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ class Rendering:
     version: str
     load: str
     modules: Sequence[str]
+    repair: str = "pg-mdistinct install --dsn DSN"
 
 
 def render(path: Path, rendering: Rendering) -> str:
@@ -33,6 +35,7 @@ def render(path: Path, rendering: Rendering) -> str:
         text = text.replace("@LOAD@", rendering.load.strip("\n"))
         text = text.replace("@MODULES@", ", ".join(modules))
     text = text.replace("@CODE@", repr(rendering.code)).replace("@VERSION@", rendering.version)
+    text = text.replace("@REPAIR@", rendering.repair)
     if leftover := re.search(r"@[A-Z_]+@", text):
         raise InstallError(
             f"{path.name} uses the unknown placeholder {leftover[0]}",

@@ -28,13 +28,13 @@ def entry_point(
         except MdistinctError as error:
             told = error
         except plpy.SPIError as error:
-            told = _translated(error)
+            told = translated(error)
         raise _sql_error(plpy, told)
 
     return call
 
 
-def _translated(error: Exception) -> MdistinctError:
+def translated(error: Exception) -> MdistinctError:
     """Return an error of a statement that we ran, perhaps of a function of our own."""
     detail, hint = detail_and_hint_of(error)
     return MdistinctError(

@@ -43,6 +43,12 @@ class Plpy(Protocol):
     def notice(self, message: str, /) -> None:
         """Tell the client something."""
 
+    def warning(self, message: str, /, *, hint: str = ...) -> None:
+        """Tell the client something that he should look after."""
+
+    def commit(self) -> None:
+        """End the transaction and begin another, where the procedure may do so."""
+
 
 def run(
     plpy: Plpy, statement: str, types: Sequence[str] = (), values: Sequence[object] = ()

@@ -7,7 +7,7 @@ from typing import Any
 
 from pg_mdistinct.core.errors import MdistinctError
 from pg_mdistinct.core.model import M_DISTINCT, M_DISTINCT_STAR
-from pg_mdistinct.server import caller, catalog, relations, source
+from pg_mdistinct.server import caller, catalog, relations, scheduling, source
 from pg_mdistinct.server.errors import bad_parameter, entry_point, require
 from pg_mdistinct.server.plpython import Plpy, Row, run
 from pg_mdistinct.server.qi_types import qi_type_of
@@ -97,6 +97,7 @@ def create_dataset(
 def drop(plpy: Plpy, dataset: str) -> None:
     """Forget a dataset and its history; a running publication is waited for."""
     catalog.lock(plpy, dataset, wait=True)
+    scheduling.forget(plpy, dataset)
     relations.drop(plpy, dataset)
     run(plpy, "DELETE FROM mdistinct.datasets AS d WHERE d.dataset = $1", ["name"], [dataset])
 

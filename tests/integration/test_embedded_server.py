@@ -25,6 +25,8 @@ from pg_mdistinct.cli import main
 from pg_mdistinct.embedded import EmbeddedServer, EmbeddedServerError, launch
 from pg_mdistinct.embedded.postmaster import is_postmaster
 
+pytestmark = pytest.mark.embedded
+
 NewServer = Callable[..., EmbeddedServer]
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root drops privileges")
 

@@ -83,7 +83,7 @@ def plugin(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str], P
     def make(version: str) -> Path:
         folder = tmp_path / version
         shutil.copytree(resources.sql_dir(), folder)
-        for path in (folder / "functions").glob("*.sql"):
+        for path in (*(folder / "functions").glob("*.sql"), *(folder / "views").glob("*.sql")):
             path.unlink()
         (folder / "functions" / "mdistinct_echo.sql").write_text(_ECHO)
         files = {
@@ -151,7 +151,8 @@ def test_roles_are_as_the_contract_says(db: Connection) -> None:
         (list(build.ROLES),),
     ).fetchall()
     assert {row[0] for row in rows} == set(build.ROLES)
-    assert not any(flag for row in rows for flag in row[1:])
+    assert [row[0] for row in rows if row[1]] == ["mdistinct_scheduler"]
+    assert not any(flag for row in rows for flag in row[2:])
     for role in ("mdistinct_reader", "mdistinct_publisher"):
         assert value(db, f"SELECT pg_has_role('mdistinct_admin', '{role}', 'USAGE')")
     assert not value(db, "SELECT pg_has_role('mdistinct_admin', 'mdistinct_owner', 'MEMBER')")
@@ -329,6 +330,15 @@ def test_uninstall_keeps_the_history_and_install_goes_on_with_it(dsn: str) -> No
     assert quiet_install(dsn).functions == before
     with connected(dsn) as connection:
         assert value(connection, "SELECT answer FROM mdistinct_data.kept") == 42
+
+
+def test_uninstall_names_what_reads_the_schedule(dsn: str) -> None:
+    with connected(dsn) as connection:
+        connection.execute("CREATE VIEW public.mine AS SELECT dataset FROM mdistinct.schedule")
+        with pytest.raises(InstallError, match="other objects") as caught:
+            quiet_uninstall(dsn)
+        assert "mine" in (caught.value.detail or "")
+        assert value(connection, "SELECT count(*) FROM public.mine") == 0
 
 
 def test_uninstall_twice_and_without_the_plugin(dsn: str, empty_dsn: str) -> None:

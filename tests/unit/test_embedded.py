@@ -9,7 +9,13 @@ from pathlib import Path
 import pytest
 
 from pg_mdistinct import resources
-from pg_mdistinct.embedded import EmbeddedServer, EmbeddedServerError, installation, places
+from pg_mdistinct.embedded import (
+    DATABASE,
+    EmbeddedServer,
+    EmbeddedServerError,
+    installation,
+    places,
+)
 from pg_mdistinct.embedded.places import Places
 from pg_mdistinct.embedded.ports import free_port
 from pg_mdistinct.embedded.postmaster import find_postmaster
@@ -69,6 +75,20 @@ def test_an_installation_is_found_through_pg_config(programs: Path) -> None:
     script(own / "pg_config", f'[ "$1" = --bindir ] && echo "{own}" || echo "{own.parent}"')
     (programs / "path").symlink_to(own)
     assert installation.find_installation() == installation.Installation(17, own)
+
+
+def test_libraries_are_found_with_and_without_pg_config(programs: Path) -> None:
+    found = installation.Installation(15, programs / "bin")
+    found.bindir.mkdir()
+    assert not found.has_library("pg_cron")
+    (programs / "lib").mkdir(exist_ok=True)
+    (programs / "lib" / "pg_cron.so").touch()
+    assert found.has_library("pg_cron")
+    script(found.bindir / "pg_config", f'[ "$1" = --pkglibdir ] && echo "{programs}/elsewhere"')
+    assert not found.has_library("pg_cron")
+    (programs / "elsewhere").mkdir()
+    (programs / "elsewhere" / "pg_cron.so").touch()
+    assert found.has_library("pg_cron")
 
 
 def test_home_is_taken_from_the_environment(
@@ -131,6 +151,13 @@ def test_settings_quote_what_needs_it() -> None:
 
 def test_only_throwaway_servers_do_without_fsync() -> None:
     assert "fsync = 'off'" in render_settings(Places(Path("/a")), 5555, throwaway=True)
+
+
+def test_the_scheduler_is_loaded_where_it_is_installed() -> None:
+    text = render_settings(Places(Path("/a")), 5555, throwaway=False, scheduler=True)
+    assert "shared_preload_libraries = 'pg_cron'" in text
+    assert f"cron.database_name = '{DATABASE}'" in text
+    assert "cron" not in render_settings(Places(Path("/a")), 5555, throwaway=False)
 
 
 def test_the_port_of_the_last_start_is_remembered(tmp_path: Path) -> None:

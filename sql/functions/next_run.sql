@@ -1,0 +1,20 @@
+CREATE OR REPLACE FUNCTION mdistinct.next_run(cron text, after timestamp with time zone)
+RETURNS timestamp with time zone
+LANGUAGE plpython3u
+IMMUTABLE
+STRICT
+PARALLEL SAFE
+SECURITY INVOKER
+SET search_path = pg_catalog, pg_temp
+-- PL/Python gets the moment as text.
+SET datestyle = 'ISO, YMD'
+SET timezone = 'UTC'
+AS $python$
+@LOAD@
+return scheduling.next_run(plpy, cron, after)
+$python$;
+
+REVOKE ALL ON FUNCTION mdistinct.next_run FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION mdistinct.next_run TO mdistinct_admin;
+COMMENT ON FUNCTION mdistinct.next_run IS
+    'The first moment after the given one at which a cron expression, read in GMT, comes round';

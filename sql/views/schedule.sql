@@ -1,0 +1,25 @@
+-- No state: it calls a function, and so comes and goes with the functions.
+CREATE OR REPLACE VIEW mdistinct.schedule AS
+SELECT
+    s.dataset,
+    s.cron,
+    r.started_at AS last_run,
+    mdistinct.next_run(s.cron, pg_catalog.now()) AS next_run,
+    r.status,
+    r.message,
+    r.release,
+    s.scheduled_by
+FROM mdistinct.schedules AS s
+LEFT JOIN LATERAL (
+    SELECT *
+    FROM mdistinct.runs AS t
+    WHERE t.dataset = s.dataset AND t.started_at >= s.scheduled_at
+    ORDER BY t.run DESC
+    LIMIT 1
+) AS r ON true;
+
+ALTER VIEW mdistinct.schedule OWNER TO mdistinct_owner;
+REVOKE ALL ON mdistinct.schedule FROM PUBLIC;
+GRANT SELECT ON mdistinct.schedule TO mdistinct_admin;
+COMMENT ON VIEW mdistinct.schedule IS
+    'Scheduled datasets: when they run, and how the last run ended';
