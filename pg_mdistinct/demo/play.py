@@ -222,6 +222,6 @@ def _allow_updates() -> str:
 
 def _how_to_go_on(screen: Screen, dsn: str) -> None:
     screen.act("Go on where the demo ends")
-    screen.say(f"psql '{dsn}'", style="bold")
+    screen.command(f"psql '{dsn}'")
     screen.sql("UPDATE hospital SET disease = 'Gastritis' WHERE name = 'Ken';\n" + _PUBLISH)
     screen.sql("SELECT * FROM mdistinct_verify('hospital');  -- no row: the guarantee holds")

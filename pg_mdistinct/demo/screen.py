@@ -34,6 +34,10 @@ class Screen:
         """One paragraph."""
         self._console.print(Text(words, style=style))
 
+    def command(self, line: str) -> None:
+        """A command to copy: never broken, however long."""
+        self._console.print(Text(line, style="bold"), soft_wrap=True)
+
     def sql(self, statement: str) -> None:
         """The statement that is being run, as one would type it."""
         code = Syntax(statement.strip(), "postgresql", theme="ansi_dark", word_wrap=True)
