@@ -6,10 +6,11 @@ every draw it records and shrinks.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from bisect import bisect
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
+from itertools import accumulate, combinations
 from random import Random
 from typing import NamedTuple
 
@@ -235,6 +236,12 @@ def _frequencies(rng: Random, size: int) -> list[float]:
     return weights
 
 
+def _weighted(rng: Random, weights: Sequence[float]) -> int:
+    """Draw a place with these odds, as `Random.choices` does; hypothesis' own ignores weights."""
+    reached = list(accumulate(weights))
+    return bisect(reached, rng.random() * reached[-1], 0, len(reached) - 1)
+
+
 def _live(
     rng: Random,
     record: str,
@@ -245,15 +252,14 @@ def _live(
     snapshots: tuple[dict[str, Row], ...],
 ) -> None:
     """Writes one record's life: it may come late, be away for some releases, and leave."""
-    values = range(len(model.labels))
     born = rng.randrange(len(snapshots)) if rng.random() < 0.4 else 0
     dies = rng.randint(born + 1, len(snapshots)) if rng.random() < 0.3 else len(snapshots)
-    value = rng.choices(values, weights=frequencies)[0]
+    value = _weighted(rng, frequencies)
     qi = tuple(rng.randrange(width) for width in widths)
     for release in range(born, dies):
         # Time passes for those who are away as well: k releases are k steps.
         if release > born:
-            value = rng.choices(values, weights=model.rows[value])[0]
+            value = _weighted(rng, model.rows[value])
             if rng.random() < 0.3:
                 qi = tuple(rng.randrange(width) for width in widths)
         if release == born or rng.random() < presence:
