@@ -43,10 +43,13 @@ def template(server: Server, pytestconfig: pytest.Config) -> str:
 
 
 @pytest.fixture
-def new_database(server: Server, template: str) -> Iterator[Callable[..., str]]:
+def new_database(
+    server: Server, template: str, request: pytest.FixtureRequest
+) -> Iterator[Callable[..., str]]:
     """Makes databases, from `template0` or the template given, and drops them after the test.
 
-    The template comes first in any case: with it the server's code is there and compiled.
+    Whatever was published in any of them is checked first. The template comes first in any case:
+    with it the server's code is there and compiled.
     """
     names: list[str] = []
 
@@ -57,8 +60,14 @@ def new_database(server: Server, template: str) -> Iterator[Callable[..., str]]:
 
     yield make
     with server.maintenance() as connection:
-        for name in names:
-            _drop(connection, name)
+        try:
+            if request.node.get_closest_marker("tampered") is None:
+                for name in names:
+                    if _exists(connection, name):
+                        _check(server.dsn(name))
+        finally:
+            for name in names:
+                _drop(connection, name)
 
 
 @pytest.fixture
@@ -68,14 +77,9 @@ def empty_dsn(new_database: Callable[..., str]) -> str:
 
 
 @pytest.fixture
-def dsn(
-    new_database: Callable[..., str], template: str, request: pytest.FixtureRequest
-) -> Iterator[str]:
-    """The DSN of a database with the plugin; whatever was published there is checked at the end."""
-    made = new_database(template)
-    yield made
-    if request.node.get_closest_marker("tampered") is None:
-        _check(made)
+def dsn(new_database: Callable[..., str], template: str) -> str:
+    """The DSN of a database with the plugin."""
+    return new_database(template)
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ from pg_mdistinct.install import install, uninstall
 from tests.fix_database import acting_as
 from tests.fix_server import Server
 from tests.integration.cases import Connection, allow_all, make_ward, one, refused
+from tests.oracle.check_database import check_database
 
 NEVER_SOON = "0 0 1 1 *"
 
@@ -293,6 +294,7 @@ def cron_db(cron_dsn: str) -> Iterator[Connection]:
         make_ward(connection)
         try:
             yield connection
+            assert check_database(connection) == []
         finally:
             connection.execute("SELECT mdistinct_drop(dataset) FROM mdistinct.datasets")
             connection.execute("DROP TABLE ward CASCADE")
