@@ -1,0 +1,14 @@
+-- The row that a publication returns, in the contract's column order.
+CREATE TYPE mdistinct.publication AS (
+    dataset name,
+    release integer,
+    records integer,
+    groups integer,
+    counterfeits integer,
+    withheld integer,
+    ncp double precision,
+    max_risk double precision,
+    seconds double precision
+);
+
+COMMENT ON TYPE mdistinct.publication IS 'What mdistinct_publish and mdistinct_preview return';

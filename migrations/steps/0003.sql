@@ -1,0 +1,1 @@
+-- From revision 0002 to 0003: what changes in tables that exist already.
