@@ -1,1 +1,1 @@
-"""Benchmarks: every figure is a ratio of times measured in one run, minimum of several."""
+"""Benchmarks: what takes time is a ratio of times measured in one run, minimum of several."""

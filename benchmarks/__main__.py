@@ -3,15 +3,41 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 
 import click
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import publishing, risk
+from benchmarks import (
+    backend,
+    core,
+    history,
+    nested,
+    others,
+    publishing,
+    quality,
+    risk,
+    shapes,
+    ways,
+)
+from benchmarks.database import Run
+from benchmarks.figures import Figure
 
-BENCHMARKS = {"publishing": publishing.measure, "risk": risk.measure}
+BENCHMARKS: dict[str, Callable[[Run], list[Figure]]] = {
+    "publishing": publishing.measure,
+    "history": history.measure,
+    "core": core.measure,
+    "backend": backend.measure,
+    "quality": quality.measure,
+    "nested": nested.measure,
+    "others": others.measure,
+    "shapes": shapes.measure,
+    "ways": ways.measure,
+    "risk": risk.measure,
+}
 
 
 @click.command()
@@ -21,17 +47,31 @@ BENCHMARKS = {"publishing": publishing.measure, "risk": risk.measure}
 def main(names: tuple[str, ...], scale: float, output: Path) -> None:
     """Measure NAMES, or everything."""
     console = Console()
-    figures = {
-        name: BENCHMARKS[name](lambda text: console.print(text, style="dim"), scale)
-        for name in names or BENCHMARKS
+    run = Run(lambda text: console.print(text, style="dim"), scale)
+    try:
+        figures = {name: BENCHMARKS[name](run) for name in names or BENCHMARKS}
+    finally:
+        run.end()
+    console.print(_table(figures))
+    found = {
+        name: [asdict(figure) | {"held": figure.held} for figure in part]
+        for name, part in figures.items()
     }
-    table = Table("benchmark", "figure", "value")
-    for name, found in figures.items():
-        for figure, value in found.items():
-            table.add_row(name, figure, f"{value:,.3f}")
-    console.print(table)
-    output.write_text(json.dumps(figures, indent=2) + "\n")
+    output.write_text(json.dumps({"scale": scale, "figures": found}, indent=2) + "\n")
     console.print(f"written to {output}")
+
+
+def _table(figures: dict[str, list[Figure]]) -> Table:
+    table = Table("benchmark", "figure", "value", "bar", "aim", "held")
+    words = {True: "yes", False: "[bold red]no[/]", None: ""}
+    for name, part in figures.items():
+        for figure in part:
+            bar, aim = (
+                "" if number is None else f"{figure.sign} {number:g}"
+                for number in (figure.bar, figure.aim)
+            )
+            table.add_row(name, figure.what, f"{figure.value:,.4g}", bar, aim, words[figure.held])
+    return table
 
 
 if __name__ == "__main__":

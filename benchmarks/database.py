@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import psycopg
 
 from pg_mdistinct.embedded import EmbeddedServer
@@ -14,20 +17,43 @@ from pg_mdistinct.install import install
 from pg_mdistinct.workload import QI_COLUMNS, SnapshotArray, Workload
 
 Connection = psycopg.Connection[Any]
-Say = Callable[[str], None]
+
+REPEAT = 5
 
 
-@contextmanager
-def server(say: Say) -> Iterator[Connection]:
-    """Start a server of our own, install the plugin, and remove both afterwards."""
-    embedded = EmbeddedServer(throwaway=True, say=say)
-    dsn = embedded.start()
-    try:
-        install(dsn, on_message=say)
-        with psycopg.connect(dsn, autocommit=True) as connection:
-            yield connection
-    finally:
-        embedded.stop()
+class Run:
+    """One run of benchmarks: how large, whom to tell, and a server that all of them share."""
+
+    def __init__(self, say: Callable[[str], None], scale: float) -> None:
+        self.say = say
+        self.scale = scale
+        self._server: EmbeddedServer | None = None
+        self._databases = 0
+
+    @contextmanager
+    def database(self) -> Iterator[Connection]:
+        """Make a database with the plugin, on a server of our own."""
+        if self._server is None:
+            self._server = EmbeddedServer(throwaway=True, say=self.say)
+            self._server.start()
+        self._databases += 1
+        name = f"bench_{self._databases}"
+        with another(self._server.dsn("postgres")) as maintenance:
+            maintenance.execute(f"CREATE DATABASE {name}")
+            install(self._server.dsn(name), on_message=self.say)
+            with another(self._server.dsn(name)) as connection:
+                yield connection
+            maintenance.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+    def end(self) -> None:
+        """Remove the server."""
+        if self._server is not None:
+            self._server.stop()
+
+
+def another(dsn: str) -> Connection:
+    """Return a new session."""
+    return psycopg.connect(dsn, autocommit=True)
 
 
 def register(connection: Connection, dataset: str, workload: Workload, m: int) -> None:
@@ -40,6 +66,11 @@ def register(connection: Connection, dataset: str, workload: Workload, m: int) -
         "SELECT mdistinct_register(%s, %s, 'id', %s, 'occupation', %s)",
         (dataset, f"public.{dataset}", list(QI_COLUMNS), m),
     )
+    declare(connection, dataset, workload)
+
+
+def declare(connection: Connection, dataset: str, workload: Workload) -> None:
+    """Declare the update model of a workload."""
     labels, transition = workload.model()
     for old, row in zip(labels, transition, strict=True):
         connection.execute(
@@ -50,10 +81,12 @@ def register(connection: Connection, dataset: str, workload: Workload, m: int) -
 
 def load(connection: Connection, table: str, snapshot: SnapshotArray) -> None:
     """Replace the rows of a table."""
+    text = io.BytesIO()
+    columns = [snapshot[name] for name in snapshot.dtype.names or ()]
+    np.savetxt(text, np.stack(columns, axis=1), fmt="%d", delimiter="\t")
     connection.execute(f"TRUNCATE public.{table}")
     with connection.cursor().copy(f"COPY public.{table} FROM STDIN") as copy:
-        for row in snapshot.tolist():
-            copy.write_row(row)
+        copy.write(text.getbuffer())
     connection.execute(f"VACUUM ANALYZE public.{table}")
 
 
@@ -65,3 +98,58 @@ def seconds(connection: Connection, statement: str, repeat: int = 1) -> float:
         connection.execute(statement)
         times.append(time.perf_counter() - started)
     return min(times)
+
+
+def tried(connection: Connection, statement: str, repeat: int = REPEAT, before: str = "") -> float:
+    """Return the shortest time that a statement took, and leave nothing of what it did."""
+    times = []
+    for _ in range(repeat):
+        with connection.transaction(force_rollback=True):
+            if before:
+                connection.execute(before)
+            times.append(seconds(connection, statement))
+    return min(times)
+
+
+def sorted_copy(connection: Connection, table: str) -> float:
+    """Return how long PostgreSQL takes to sort the rows by their QIs and write them elsewhere."""
+    return tried(
+        connection,
+        f"INSERT INTO public.sorted_copy SELECT * FROM public.{table}"
+        f" ORDER BY {', '.join(QI_COLUMNS)}",
+        before=f"CREATE TABLE public.sorted_copy (LIKE public.{table})",
+    )
+
+
+def published(connection: Connection, table: str, repeat: int = REPEAT) -> float:
+    """Return how long it takes to publish, in a session that has done so before."""
+    return tried(connection, f"SELECT mdistinct_publish('{table}')", repeat)
+
+
+def peak_megabytes(connection: Connection) -> float:
+    """Return the most memory that the session's process has had, shared buffers included."""
+    status = Path(f"/proc/{connection.info.backend_pid}/status").read_text(encoding="utf-8")
+    line = next(line for line in status.splitlines() if line.startswith("VmHWM:"))
+    return int(line.split()[1]) / 1024
+
+
+def of_size(records: int, **options: Any) -> Workload:
+    """Return the paper's workload, with so many records in the second release."""
+    initial = round(records / 1.15)
+    return Workload(
+        initial=initial,
+        insertions=records - initial + initial // 10,
+        deletions=initial // 10,
+        updates=initial // 4,
+        **options,
+    )
+
+
+def second_release(connection: Connection, table: str, workload: Workload, m: int) -> int:
+    """Publish the first release, load the second, and return how many records it has."""
+    register(connection, table, workload, m)
+    first, second = workload.releases(2)
+    load(connection, table, first)
+    connection.execute(f"SELECT mdistinct_publish('{table}')")
+    load(connection, table, second)
+    return len(second)

@@ -1,46 +1,48 @@
-"""A whole second publication, against sorting and writing the same rows."""
+"""A whole second publication, against sorting and writing the same rows; and its growth."""
 
 from __future__ import annotations
 
-from benchmarks.database import Connection, Say, load, register, seconds, server
-from pg_mdistinct.workload import Workload
-
-COPY = (
-    "CREATE TABLE public.sorted_copy AS SELECT * FROM public.{0}"
-    " ORDER BY age, gender, marital, education"
+from benchmarks.database import (
+    Run,
+    another,
+    of_size,
+    peak_megabytes,
+    published,
+    second_release,
+    sorted_copy,
 )
+from benchmarks.figures import Figure
+
+SMALL, MEDIUM, LARGE = 23_000, 230_000, 1_150_000
+BARS = {MEDIUM: (5.0, 2.5), LARGE: (8.0, 4.0)}
 
 
-def measure(say: Say, scale: float) -> dict[str, float]:
+def measure(run: Run) -> list[Figure]:
     """Publish twice at several sizes; the second one counts."""
-    figures: dict[str, float] = {}
-    with server(say) as connection:
-        for size in (1, 10):
-            records = int(20_000 * size * scale)
-            say(f"{records} records ...")
-            figures |= _second_release(connection, f"people_{size}", records)
-    return figures
-
-
-def _second_release(connection: Connection, table: str, records: int) -> dict[str, float]:
-    workload = Workload(
-        initial=records,
-        insertions=records // 4,
-        deletions=records // 10,
-        updates=records // 4,
-    )
-    register(connection, table, workload, 4)
-    first, second = workload.releases(2)
-    load(connection, table, first)
-    seconds(connection, f"SELECT mdistinct_publish('{table}')")
-    load(connection, table, second)
-    publishing = seconds(connection, f"SELECT mdistinct_publish('{table}')")
-    copying = []
-    for _ in range(3):
-        copying.append(seconds(connection, COPY.format(table)))
-        connection.execute("DROP TABLE public.sorted_copy")
-    return {
-        f"publish {len(second)}, s": publishing,
-        f"sorted copy {len(second)}, s": min(copying),
-        f"publish / sorted copy, {len(second)}": publishing / min(copying),
-    }
+    figures, each = [], {}
+    with run.database() as connection:
+        for size in (SMALL, MEDIUM, LARGE):
+            run.say(f"{int(size * run.scale):,} records ...")
+            table = f"people_{size}"
+            records = second_release(connection, table, of_size(int(size * run.scale)), 4)
+            with another(connection.info.dsn) as session:
+                publishing = published(session, table, 2 if size == LARGE else 5)
+                peak = peak_megabytes(session)
+            copying = sorted_copy(connection, table)
+            each[size] = publishing / records
+            bar, aim = BARS.get(size, (None, None))
+            figures += [
+                Figure(
+                    f"publish {records:,} records ÷ sorted copy", publishing / copying, bar, aim
+                ),
+                Figure(f"publish {records:,} records, s", publishing),
+                Figure(f"sorted copy of {records:,} records, s", copying),
+            ]
+    growth = each[LARGE] / each[SMALL]
+    return [
+        *figures,
+        Figure("growth: seconds a record, 50 times as many", growth, 1.5, 1.1),
+        Figure(
+            f"peak memory of the backend at {int(LARGE * run.scale):,} records, MB", peak, 1536, 717
+        ),
+    ]

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from benchmarks.database import Say, load, register, seconds, server
+from benchmarks.database import Run, load, register, seconds
+from benchmarks.figures import Figure
 from pg_mdistinct.workload import Workload
 
 RELEASES = 21
 
 
-def measure(say: Say, scale: float) -> dict[str, float]:
+def measure(run: Run) -> list[Figure]:
     """Publish the paper's workload until there are a million versions, then ask for all risks."""
-    with server(say) as connection:
+    with run.database() as connection:
         workload = Workload(
-            initial=int(20_000 * scale),
-            insertions=int(5_000 * scale),
-            deletions=int(2_000 * scale),
-            updates=int(5_000 * scale),
+            initial=int(20_000 * run.scale),
+            insertions=int(5_000 * run.scale),
+            deletions=int(2_000 * run.scale),
+            updates=int(5_000 * run.scale),
         )
         register(connection, "people", workload, 4)
         for number, snapshot in enumerate(workload.releases(RELEASES), start=1):
             load(connection, "people", snapshot)
             took = seconds(connection, "SELECT mdistinct_publish('people')")
-            say(f"release {number} of {RELEASES}: {len(snapshot)} records in {took:.1f} s")
+            run.say(f"release {number} of {RELEASES}: {len(snapshot)} records in {took:.1f} s")
         connection.execute("VACUUM ANALYZE")
         versions = connection.execute("SELECT count(*) FROM mdistinct.people_membership").fetchone()
         counting = seconds(
@@ -33,10 +34,10 @@ def measure(say: Say, scale: float) -> dict[str, float]:
             3,
         )
         asking = seconds(connection, "SELECT count(*) FROM mdistinct_risk('people')", 3)
-        return {
-            "versions": float(versions[0] if versions else 0),
-            "count distinct, s": counting,
-            "reading, s": reading,
-            "risk, s": asking,
-            "(risk - reading) / count distinct": (asking - reading) / counting,
-        }
+        return [
+            Figure("versions", float(versions[0] if versions else 0)),
+            Figure("(risk − reading) ÷ count distinct", (asking - reading) / counting),
+            Figure("count distinct, s", counting),
+            Figure("reading, s", reading),
+            Figure("risk, s", asking),
+        ]

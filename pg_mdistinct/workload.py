@@ -49,7 +49,11 @@ _MARITAL_STEP = np.array(
 
 @dataclass(frozen=True)
 class Workload:
-    """The experiments' set-up; the same seed gives the same releases every time."""
+    """The experiments' set-up; the same seed gives the same releases every time.
+
+    If ``nested``, an occupation becomes only later ones of its class, so that what it may become
+    is part of what those before it may become.
+    """
 
     d: int = 10
     deletions: int = 2_000
@@ -57,6 +61,7 @@ class Workload:
     initial: int = 20_000
     insertions: int = 5_000
     updates: int = 5_000
+    nested: bool = False
 
     def __post_init__(self) -> None:
         if not 1 <= self.d <= OCCUPATIONS:
@@ -66,6 +71,8 @@ class Workload:
         """Labels and transition matrix: within a class, all updates are equally likely."""
         classes = np.arange(OCCUPATIONS) // self.d
         same = (classes[:, None] == classes[None, :]).astype(np.float64)
+        if self.nested:
+            same = np.triu(same)
         return tuple(map(str, range(OCCUPATIONS))), same / same.sum(axis=1, keepdims=True)
 
     def releases(self, n: int) -> Iterator[SnapshotArray]:
@@ -93,6 +100,8 @@ class Workload:
         old = people["occupation"][chosen]
         first = old // self.d * self.d
         size = np.minimum(self.d, OCCUPATIONS - first)
+        if self.nested:
+            first, size = old, size - (old - first)
         shift = 1 + np.floor(rng.random(len(chosen)) * (size - 1)).astype(np.int64)
         people["occupation"][chosen] = first + (old - first + np.minimum(shift, size - 1)) % size
 
@@ -106,9 +115,11 @@ class _Population:
         # The largest occupation has about 8 % of the people: eligible for every m up to 12.
         shares = 1.0 / np.arange(5, 5 + OCCUPATIONS)
         self._shares = rng.permutation(shares / shares.sum())
-        # Similar occupations want similar schooling; each has its own share of women.
-        self._schooling = np.linspace(4.0, 14.0, OCCUPATIONS) + rng.normal(0, 0.8, OCCUPATIONS)
+        # As in time-use surveys, the occupation explains a third of the schooling, of which its
+        # class makes up the smaller part, a fifth of the gender, and little of the age.
+        self._schooling = np.linspace(7.2, 10.8, OCCUPATIONS) + rng.normal(0, 1.4, OCCUPATIONS)
         self._women = rng.beta(2.0, 2.0, OCCUPATIONS)
+        self._seniority = rng.normal(0, 3.0, OCCUPATIONS)
 
     def people(self, count: int) -> SnapshotArray:
         """`count` people who were never there before."""
@@ -118,14 +129,15 @@ class _Population:
         self._next_id += count
         occupation = rng.choice(OCCUPATIONS, size=count, p=self._shares)
         people["occupation"] = occupation
-        people["age"] = np.floor(16 + 75 * rng.beta(1.7, 3.0, count))
+        age = 16 + 75 * rng.beta(1.7, 3.0, count) + self._seniority[occupation]
+        people["age"] = np.floor(np.clip(age, 16, OLDEST))
         people["gender"] = rng.random(count) < self._women[occupation]
         people["education"] = self._education(occupation, people["age"])
         people["marital"] = self._marital(people["age"])
         return people
 
     def _education(self, occupation: IntArray, age: IntArray) -> IntArray:
-        level = np.rint(self._schooling[occupation] + self._rng.normal(0, 2.0, len(age)))
+        level = np.rint(self._schooling[occupation] + self._rng.normal(0, 2.4, len(age)))
         # Many leave with the ordinary school certificate, whatever they do later.
         level = np.where(self._rng.random(len(age)) < 0.25, 8, level)
         return np.clip(level, 0, np.minimum(EDUCATIONS - 1, age - 9)).astype(np.int64)

@@ -49,6 +49,13 @@ class Ragged:
         return np.repeat(self.offsets[rows] - before, lengths) + np.arange(lengths.sum())
 
     @staticmethod
+    def join(parts: Sequence[Ragged]) -> Ragged:
+        """Put the rows of several parts one after another."""
+        lengths = np.concatenate([part.lengths for part in parts])
+        offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
+        return Ragged(offsets, np.concatenate([part.items for part in parts]))
+
+    @staticmethod
     def of(rows: Iterable[Sequence[int]]) -> Ragged:
         """Build from sequences, one a row."""
         arrays = [np.asarray(row, dtype=np.int64) for row in rows]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from pg_mdistinct.core.arrays import IntArray
 from pg_mdistinct.core.buckets import (
@@ -16,10 +18,12 @@ from pg_mdistinct.core.buckets import (
     intersect,
 )
 from pg_mdistinct.core.careful import RecordClass, assign_carefully
+from pg_mdistinct.core.curve import along_curve
+from pg_mdistinct.core.family import Surroundings
 from pg_mdistinct.core.filling import fill_holes
 from pg_mdistinct.core.first_time import partition_first_time
-from pg_mdistinct.core.generalize import scaled_positions
 from pg_mdistinct.core.model import UpdateModel
+from pg_mdistinct.core.regions import regions
 from pg_mdistinct.core.signature import RecordSignatures, Signature, record_signatures
 from pg_mdistinct.core.snapshot import Snapshot
 from pg_mdistinct.core.values import representatives
@@ -50,6 +54,7 @@ class _Cells:
 
 def assign(
     snapshot: Snapshot,
+    position: npt.NDArray[np.float32],
     model: UpdateModel,
     m: int,
     variant: str,
@@ -60,11 +65,13 @@ def assign(
 
     Old records go to the bucket of their own signature, which always has a place for them. New
     records fill what is missing there; buckets that still lack rows are intersected; new records
-    that are left are grouped among themselves.
+    that are left are grouped among themselves. ``position`` tells where the records lie.
     """
     signatures = record_signatures(snapshot, model)
     if model.is_free(max([m, *map(len, signatures.signatures)])):
-        assignment = _assign_freely(snapshot, signatures, model, m, variant, rng, progress)
+        assignment = _assign_freely(
+            snapshot, position, signatures, model, m, variant, rng, progress
+        )
     else:
         assignment = _assign_by_exact_sets(snapshot, signatures, model, m, variant, rng)
     for bucket in assignment.buckets:
@@ -74,6 +81,7 @@ def assign(
 
 def _assign_freely(
     snapshot: Snapshot,
+    position: npt.NDArray[np.float32],
     signatures: RecordSignatures,
     model: UpdateModel,
     m: int,
@@ -93,13 +101,77 @@ def _assign_freely(
     cells = _Cells(value, went_to[into], filled[into, value])
     of_record[new] = _deal(snapshot.value[new], cells, rng.permutation(len(new)))
     left = new[of_record[new] < 0]
-    in_use = {bucket.entries: i for i, bucket in enumerate(buckets)}
-    pieces, region = partition_first_time(
-        snapshot.value[left], scaled_positions(snapshot)[left], model, m, variant, in_use, rng
+    region = regions(position, snapshot.value)
+    standing = _count_by_region(of_record, region, snapshot.value, len(buckets), len(model))
+    around = Surroundings(
+        {bucket.entries: there for bucket, there in zip(buckets, standing[:-1], strict=True)},
+        {bucket.entries: bucket.groups for bucket in buckets},
     )
-    cells = _add_pieces(buckets, pieces, in_use, len(model))
-    of_record[left] = _deal(snapshot.value[left], cells, region)
+    pieces, preferred = partition_first_time(standing[-1], around, model, m, variant, rng)
+    number = {bucket.entries: i for i, bucket in enumerate(buckets)}
+    cells = _add_pieces(buckets, pieces, number, len(model))
+    cells, where = _by_region(
+        cells, {number[s]: taken for s, taken in preferred.items() if s in number}
+    )
+    place = along_curve(position[left], rng)
+    of_record[left] = _deal_evenly(snapshot.value[left], region[left], place, cells, where, rng)
     return Assignment(buckets, of_record)
+
+
+def _count_by_region(
+    bucket: IntArray, region: IntArray, value: IntArray, buckets: int, values: int
+) -> IntArray:
+    """Count records by bucket (the last one: those without), region and value."""
+    places = int(region.max(initial=0)) + 1
+    key = (bucket % (buckets + 1) * places + region) * values + value
+    counts = np.bincount(key, minlength=(buckets + 1) * places * values)
+    return counts.reshape(buckets + 1, places, values).astype(np.int64)
+
+
+def _by_region(cells: _Cells, preferred: Mapping[int, IntArray]) -> tuple[_Cells, IntArray]:
+    """Let buckets take records from the regions they prefer; return cells and their regions.
+
+    What a cell takes beyond that comes from anywhere, after all the others.
+    """
+    amount = Counter[tuple[int, int]]()
+    columns = cells.record_class.tolist(), cells.bucket.tolist(), cells.records.tolist()
+    for value, bucket, records in zip(*columns, strict=True):
+        amount[value, bucket] += records
+    regional: list[tuple[int, int, int, int]] = []
+    for bucket, taken in preferred.items():
+        for region, value in np.argwhere(taken).tolist():
+            records = min(int(taken[region, value]), amount[value, bucket])
+            amount[value, bucket] -= records
+            regional.append((region, value, bucket, records))
+    anywhere = max((taken.shape[0] for taken in preferred.values()), default=0)
+    regional += [(anywhere, value, bucket, records) for (value, bucket), records in amount.items()]
+    table = np.array(sorted(regional), dtype=np.int64).reshape(-1, 4)
+    return _Cells(table[:, 1], table[:, 2], table[:, 3]), table[:, 0]
+
+
+def _deal_evenly(
+    value: IntArray,
+    region: IntArray,
+    place: IntArray,
+    cells: _Cells,
+    cell_region: IntArray,
+    rng: np.random.Generator,
+) -> IntArray:
+    """Give each cell its records, spread evenly over the region that it takes them from.
+
+    ``place`` orders the records of a region so that neighbours come close to each other. All
+    records of a value are wanted by some cell.
+    """
+    amounts = cells.records
+    turn = np.arange(amounts.sum()) - np.repeat(np.cumsum(amounts) - amounts, amounts)
+    begin = np.repeat(rng.random(len(amounts)), amounts)
+    along = (turn + begin) / np.repeat(np.maximum(amounts, 1), amounts)
+    wanted = np.lexsort(
+        (along, np.repeat(cell_region, amounts), np.repeat(cells.record_class, amounts))
+    )
+    of_record = np.empty(len(value), dtype=np.int64)
+    of_record[np.lexsort((place, region, value))] = np.repeat(cells.bucket, amounts)[wanted]
+    return of_record
 
 
 def _count_classes(snapshot: Snapshot, signatures: RecordSignatures, values: int) -> IntArray:

@@ -12,62 +12,66 @@ from __future__ import annotations
 from collections.abc import Collection
 
 import numpy as np
-import numpy.typing as npt
 
 from pg_mdistinct.core.arrays import IntArray
 from pg_mdistinct.core.buckets import FIRST_TIME, Bucket, fewest_groups
 from pg_mdistinct.core.counterfeits import balance
+from pg_mdistinct.core.family import Surroundings, choose_groups
 from pg_mdistinct.core.model import M_DISTINCT_STAR, UpdateModel
 from pg_mdistinct.core.signature import Signature
-from pg_mdistinct.core.split import split_bucket
 from pg_mdistinct.core.templates import Template, ValueTypes, one_group, rebalanced, value_types
 from pg_mdistinct.core.values import disjoint_company, value_set
 
 IN_USE_BONUS = 2.0
-REGION = 32
 
 
 def partition_first_time(
-    value: IntArray,
-    position: npt.NDArray[np.float32],
+    new: IntArray,
+    around: Surroundings,
     model: UpdateModel,
     m: int,
     variant: str,
-    in_use: Collection[Signature],
     rng: np.random.Generator,
-) -> tuple[list[Bucket], IntArray]:
-    """Put all these records into buckets of groups of at least m.
+) -> tuple[list[Bucket], dict[Signature, IntArray]]:
+    """Put new records, counted by region and value, into buckets of groups of at least m.
 
-    Returns the buckets piece by piece, and the region of each record: pieces take the records of
-    each value region by region, so that the groups of a piece lie close together.
+    Returns pieces of buckets, several of which may have the same signature, and for signatures
+    that had better take their records from certain regions how many of which value from where.
     """
     types = value_types(model)
-    counts = np.bincount(value, minlength=len(model)).astype(np.int64)
-    region = np.zeros(len(value), dtype=np.int64)
+    counts = new.sum(axis=0)
+    preferred: dict[Signature, IntArray] = {}
     if variant == M_DISTINCT_STAR:
         templates = _disjoint_templates(counts, model, m, types)
     else:
-        templates = _partition(counts, value, position, region, model, m, types, in_use, rng)
+        chosen = choose_groups(new, around, m, types)
+        preferred = {types.signature(c.types): c.taken for c in chosen}
+        templates = [Template(c.types, c.groups, c.taken.sum(axis=0)) for c in chosen]
+        used = {*around.groups, *preferred}
+        templates = _complete(templates, counts, model, m, types, used, rng)
     pieces = [Bucket(types.signature(t.types), FIRST_TIME, t.taken) for t in templates]
-    return [piece for piece in pieces if piece.counts.any()], region
+    return [piece for piece in pieces if piece.counts.any()], preferred
 
 
-def _partition(
+def _complete(
+    templates: list[Template],
     counts: IntArray,
-    value: IntArray,
-    position: npt.NDArray[np.float32],
-    region: IntArray,
     model: UpdateModel,
     m: int,
     types: ValueTypes,
     in_use: Collection[Signature],
     rng: np.random.Generator,
 ) -> list[Template]:
-    """Make groups of m, some a row larger where m does not divide the number of records."""
-    extras = _left_over(counts, model, m)
-    aside = np.bincount(extras, minlength=len(counts)).astype(np.int64)
-    by_region, padding = _regions(counts - aside, value, position, region, model, m, rng)
-    templates = _peel(by_region, m, types, in_use)
+    """Add groups for the records that the templates leave; some get a row more than m.
+
+    That is the case where m does not divide the number of records.
+    """
+    left = counts - sum((template.taken for template in templates), np.zeros_like(counts))
+    extras = _left_over(left, model, m)
+    left -= np.bincount(extras, minlength=len(counts))
+    padding = _padding(left, model, m, rng)
+    templates = templates + _peel(left + padding, m, types, in_use)
+    templates = [part for t in templates for part in rebalanced(t, templates, types)]
     lonely = [v for v in extras if not _enlarge(templates, v, types, model.largest_free_group)]
     if lonely:
         templates += _padded(np.bincount(lonely, minlength=len(counts)), model, m, types, rng)
@@ -77,60 +81,26 @@ def _partition(
 def _left_over(counts: IntArray, model: UpdateModel, m: int) -> list[int]:
     """Return the values of the records that are one too many, if larger groups may take them."""
     groups = int(counts.sum()) // m
-    if counts.max(initial=0) > groups or model.largest_free_group <= m:
+    if counts.max(initial=0) > max(groups, 1) or model.largest_free_group <= m:
         return []
     return _most_frequent(counts, int(counts.sum()) - groups * m)
 
 
-def _regions(
-    counts: IntArray,
-    value: IntArray,
-    position: npt.NDArray[np.float32],
-    region: IntArray,
-    model: UpdateModel,
-    m: int,
-    rng: np.random.Generator,
-) -> tuple[IntArray, IntArray]:
-    """Cut the records into regions, each of them m-eligible; return their counts by value.
-
-    Records that are not m-eligible are filled up with imagined rows first; these are returned
-    too. All this is one large bucket, any m different values a group, that is split until the
-    parts are small. What was set aside goes to the last region.
-    """
+def _padding(counts: IntArray, model: UpdateModel, m: int, rng: np.random.Generator) -> IntArray:
+    """Return the imagined rows that make records m-eligible: any m different values a group."""
     free = Bucket((value_set(model.known_values),) * m, FIRST_TIME, counts)
     free.groups = fewest_groups(free)
-    if not free.groups:
-        return np.zeros((1, len(counts)), dtype=np.int64), np.zeros_like(counts)
-    placement, padding = balance(free, counts.astype(np.float64) + 1.0, rng)
-    rows = _first_of_each_value(value, counts, rng)
-    parts = split_bucket(free, placement, value[rows], position[rows], REGION)
-    region[:] = parts.group.max()
-    region[rows] = parts.group
-    by_region = np.zeros((int(region.max()) + 1, len(counts)), dtype=np.int64)
-    np.add.at(by_region, (parts.group, value[rows]), 1)
-    np.add.at(by_region, (parts.counterfeit_group, parts.counterfeit_value), 1)
-    return by_region, padding
-
-
-def _first_of_each_value(value: IntArray, counts: IntArray, rng: np.random.Generator) -> IntArray:
-    """Choose as many records of each value as ``counts`` says, at random."""
-    shuffled = rng.permutation(len(value))
-    by_value = shuffled[np.argsort(value[shuffled], kind="stable")]
-    first = np.cumsum(np.bincount(value, minlength=len(counts))) - np.bincount(
-        value, minlength=len(counts)
-    )
-    rank = np.arange(len(value)) - first[value[by_value]]
-    return by_value[rank < counts[value[by_value]]]
+    if not free.holes:
+        return np.zeros_like(counts)
+    return balance(free, counts.astype(np.float64) + 1.0, rng)[1]
 
 
 def _padded(
     counts: IntArray, model: UpdateModel, m: int, types: ValueTypes, rng: np.random.Generator
 ) -> list[Template]:
     """Group a few records with counterfeits only."""
-    free = Bucket((value_set(model.known_values),) * m, FIRST_TIME, counts)
-    free.groups = fewest_groups(free)
-    _, padding = balance(free, counts.astype(np.float64) + 1.0, rng)
-    return _only_real(_peel((counts + padding)[None, :], m, types, ()), padding)
+    padding = _padding(counts, model, m, rng)
+    return _only_real(_peel(counts + padding, m, types, ()), padding)
 
 
 def _only_real(templates: list[Template], padding: IntArray) -> list[Template]:
@@ -155,30 +125,25 @@ def _most_frequent(counts: IntArray, how_many: int) -> list[int]:
 
 
 def _peel(
-    by_region: IntArray, m: int, types: ValueTypes, in_use: Collection[Signature]
+    left: IntArray, m: int, types: ValueTypes, in_use: Collection[Signature]
 ) -> list[Template]:
     """Take off as many groups of one template as keep the rest m-eligible, again and again.
 
-    Region by region, what no balanced template takes is carried on to the next region; what is
-    left in the end is grouped freely.
+    Balanced templates as long as there are any, then free ones.
     """
     templates = []
     used = set(in_use)
-    left = np.zeros_like(by_region[0])
-    for number, region in enumerate(by_region, 1):
-        left += region
-        groups = int(left.sum()) // m
-        while groups:
-            template = _best_balanced(left, groups, m, types, used)
-            if template is None and number < len(by_region):
-                break
-            if template is None:
-                template = _most_frequent_values(left, groups, m, types)
-            left -= template.taken
-            groups -= template.groups
-            templates.append(template)
-            used.add(types.signature(template.types))
-    return [part for template in templates for part in rebalanced(template, templates, types)]
+    left = left.copy()
+    groups = int(left.sum()) // m
+    while groups:
+        template = _best_balanced(left, groups, m, types, used)
+        if template is None:
+            template = _most_frequent_values(left, groups, m, types)
+        left -= template.taken
+        groups -= template.groups
+        templates.append(template)
+        used.add(types.signature(template.types))
+    return templates
 
 
 def _best_balanced(

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
-from pg_mdistinct.core.arrays import IntArray, Ragged
+from pg_mdistinct.core.arrays import FloatArray, IntArray, Ragged
 from pg_mdistinct.core.assignment import Assignment, Progress, assign
 from pg_mdistinct.core.buckets import Bucket, Placement
 from pg_mdistinct.core.counterfeits import balance
@@ -17,23 +18,35 @@ from pg_mdistinct.core.generalize import (
     scaled_positions,
 )
 from pg_mdistinct.core.model import UpdateModel
+from pg_mdistinct.core.refine import Members, refine
 from pg_mdistinct.core.snapshot import Snapshot
 from pg_mdistinct.core.split import split_bucket
 from pg_mdistinct.core.values import values_of
 
+REFINEMENTS = 3
+
+Positions = npt.NDArray[np.float32]
+
 
 @dataclass(frozen=True)
 class BucketTable:
-    """The buckets of a release, for people who want to look: kind, entries, number of groups."""
+    """The buckets of a release, for people who want to look: kind, entries, number of groups.
+
+    ``multiplicity`` counts how often each different entry occurs.
+    """
 
     kind: list[str]
     entries: list[list[IntArray]]
+    multiplicity: list[list[int]]
     groups: IntArray
 
 
 @dataclass(frozen=True)
 class Release:
-    """A release before it is written; groups are numbered at random, gid = number + 1."""
+    """A release before it is written; groups are numbered at random, gid = number + 1.
+
+    ``bucket`` is that of each record, ``placements`` say what stands where in each bucket.
+    """
 
     group: IntArray
     candidates: Ragged
@@ -44,18 +57,33 @@ class Release:
     ncp: float
     buckets: BucketTable
     bucket: IntArray
-    entry: IntArray
+    placements: list[Placement]
+
+    def entry(self, value: IntArray) -> IntArray:
+        """Return at which entry of its bucket each record stands, given the records' values."""
+        entry = np.empty(len(value), dtype=np.int64)
+        for number, placement in enumerate(self.placements):
+            rows = np.flatnonzero(self.bucket == number)
+            entry[rows] = _entries(self.buckets.multiplicity[number], placement, value[rows])
+        return entry
 
 
 @dataclass(frozen=True)
 class _Groups:
-    """All groups, numbered bucket by bucket along the splits."""
+    """All groups, numbered bucket by bucket along the splits; counterfeits come after records."""
 
-    of_record: IntArray
+    of_row: IntArray
     bucket: IntArray
-    counterfeit_group: IntArray
     counterfeit_value: IntArray
-    entry: IntArray
+    placements: list[Placement]
+
+    @property
+    def of_record(self) -> IntArray:
+        return self.of_row[: len(self.of_row) - len(self.counterfeit_value)]
+
+    @property
+    def of_counterfeit(self) -> IntArray:
+        return self.of_row[len(self.of_row) - len(self.counterfeit_value) :]
 
 
 def check_updates(snapshot: Snapshot, model: UpdateModel) -> IntArray:
@@ -81,66 +109,112 @@ def plan_release(
     The model must have passed its check, and the snapshot's updates too.
     """
     progress("assign", 0.0)
-    assignment = assign(snapshot, model, m, variant, rng, progress)
-    groups = _split_all(snapshot, assignment, rng, progress)
-    progress("generalize", 0.0)
     position = scaled_positions(snapshot)
+    assignment = assign(snapshot, position, model, m, variant, rng, progress)
+    groups = _split_all(snapshot, position, assignment, rng, progress)
+    _refine(groups, snapshot, position, assignment, rng, progress)
+    progress("generalize", 0.0)
     codes = counterfeit_codes(
-        snapshot, position, groups.of_record, groups.bucket, groups.counterfeit_group, rng
+        snapshot, position, groups.of_record, groups.bucket, groups.of_counterfeit, rng
     )
     shuffled = rng.permutation(len(groups.bucket))
-    of_record, of_counterfeit = shuffled[groups.of_record], shuffled[groups.counterfeit_group]
+    of_record, of_counterfeit = shuffled[groups.of_record], shuffled[groups.of_counterfeit]
     shown = generalize(snapshot, of_record, len(shuffled), of_counterfeit, codes)
     progress("generalize", 1.0)
     return _release(snapshot, assignment, groups, of_record, of_counterfeit, shown)
 
 
 def _split_all(
-    snapshot: Snapshot, assignment: Assignment, rng: np.random.Generator, progress: Progress
+    snapshot: Snapshot,
+    position: Positions,
+    assignment: Assignment,
+    rng: np.random.Generator,
+    progress: Progress,
 ) -> _Groups:
     """Balance every bucket with counterfeits and split it into groups."""
-    position = scaled_positions(snapshot)
-    counts = np.bincount(snapshot.value, minlength=_domain(assignment))
-    popularity = counts.astype(np.float64) + 1.0
+    buckets = assignment.buckets
+    popularity = _popularity(snapshot.value, buckets)
     records = rng.permutation(len(snapshot))
     records = records[np.argsort(assignment.of_record[records], kind="stable")]
-    ends = np.cumsum([int(bucket.counts.sum()) for bucket in assignment.buckets])
+    ends = np.cumsum([int(bucket.counts.sum()) for bucket in buckets])
     of_record = np.empty(len(snapshot), dtype=np.int64)
-    entry = np.empty(len(snapshot), dtype=np.int64)
-    fake_groups, fake_values, first = [], [], 0
-    for bucket, end in zip(assignment.buckets, ends, strict=True):
+    placements, fake_groups, fake_values, first = [], [], [], 0
+    for bucket, end in zip(buckets, ends, strict=True):
         rows = records[end - int(bucket.counts.sum()) : end]
         placement, _ = balance(bucket, popularity, rng)
-        parts = split_bucket(bucket, placement, snapshot.value[rows], position[rows])
+        share = float(end) / max(len(snapshot), 1)
+        parts = split_bucket(
+            bucket,
+            placement,
+            snapshot.value[rows],
+            position[rows],
+            lambda share=share: progress("split", share),  # type: ignore[misc]
+        )
+        placements.append(placement)
         of_record[rows] = first + parts.group
-        entry[rows] = _entries(bucket, placement, snapshot.value[rows])
         fake_groups.append(first + parts.counterfeit_group)
         fake_values.append(parts.counterfeit_value)
         first += bucket.groups
-        progress("split", float(end) / max(len(snapshot), 1))
-    bucket_of_group = np.repeat(
-        np.arange(len(assignment.buckets)), [bucket.groups for bucket in assignment.buckets]
-    )
-    nothing = np.empty(0, dtype=np.int64)
     return _Groups(
-        of_record,
-        bucket_of_group,
-        np.concatenate([nothing, *fake_groups]),
-        np.concatenate([nothing, *fake_values]),
-        entry,
+        np.concatenate([of_record, *fake_groups]),
+        np.repeat(np.arange(len(buckets)), [bucket.groups for bucket in buckets]),
+        np.concatenate([np.empty(0, dtype=np.int64), *fake_values]),
+        placements,
     )
 
 
-def _domain(assignment: Assignment) -> int:
-    return len(assignment.buckets[0].counts) if assignment.buckets else 0
+def _popularity(value: IntArray, buckets: list[Bucket]) -> FloatArray:
+    """Return how common each value is among the records, for drawing counterfeits."""
+    domain = len(buckets[0].counts) if buckets else 0
+    return np.bincount(value, minlength=domain).astype(np.float64) + 1.0
 
 
-def _entries(bucket: Bucket, placement: Placement, value: IntArray) -> IntArray:
+def _refine(
+    groups: _Groups,
+    snapshot: Snapshot,
+    position: Positions,
+    assignment: Assignment,
+    rng: np.random.Generator,
+    progress: Progress,
+) -> None:
+    """Tighten the groups; where a record goes to another bucket, another comes from there."""
+    if not len(snapshot):
+        return
+    fakes = len(groups.counterfeit_value)
+    kinds = np.array([_kinds(bucket) for bucket in assignment.buckets])
+    kind = kinds[assignment.of_record, snapshot.value]
+    members = Members(
+        value=np.concatenate([snapshot.value, groups.counterfeit_value]),
+        kind=np.concatenate([assignment.of_record * (kinds.max() + 1) + kind, np.full(fakes, -1)]),
+        is_new=np.concatenate([snapshot.last_group < 0, np.zeros(fakes, dtype=np.bool_)]),
+        position=position,
+    )
+    refine(
+        groups.of_row,
+        groups.bucket,
+        members,
+        REFINEMENTS,
+        rng,
+        lambda share: progress("refine", share),
+    )
+
+
+def _kinds(bucket: Bucket) -> IntArray:
+    """Number values so that those which fit the same entries are of one kind."""
+    kind = np.zeros(len(bucket.counts), dtype=np.int64)
+    for members, _ in bucket.types:
+        fits = np.zeros(len(kind), dtype=np.int64)
+        fits[list(values_of(members))] = 1
+        kind = np.unique(2 * kind + fits, return_inverse=True)[1]
+    return kind.reshape(-1)
+
+
+def _entries(multiplicity: list[int], placement: Placement, value: IntArray) -> IntArray:
     """Say which entry each record stands at: entries of one type are taken in turn."""
     entry = np.empty(len(value), dtype=np.int64)
-    first_entry = np.cumsum([0] + [count for _, count in bucket.types])
+    first_entry = np.cumsum([0, *multiplicity])
     by_value = np.argsort(value, kind="stable")
-    turn = np.zeros(len(bucket.types), dtype=np.int64)
+    turn = np.zeros(len(multiplicity), dtype=np.int64)
     at = 0
     for v in np.unique(value):
         left = int((value == v).sum())
@@ -148,7 +222,7 @@ def _entries(bucket: Bucket, placement: Placement, value: IntArray) -> IntArray:
             kind = placement.entry_type[cell]
             taken = min(left, int(placement.rows[cell]))
             turns = turn[kind] + np.arange(taken)
-            entry[by_value[at : at + taken]] = first_entry[kind] + turns % bucket.types[kind][1]
+            entry[by_value[at : at + taken]] = first_entry[kind] + turns % multiplicity[kind]
             turn[kind] += taken
             at, left = at + taken, left - taken
     return entry
@@ -176,8 +250,8 @@ def _release(
         members=shown.members,
         ncp=shown.ncp,
         buckets=_table(assignment),
-        bucket=assignment.of_record,
-        entry=groups.entry,
+        bucket=groups.bucket[groups.of_record],
+        placements=groups.placements,
     )
 
 
@@ -192,5 +266,6 @@ def _table(assignment: Assignment) -> BucketTable:
             ]
             for bucket in assignment.buckets
         ],
+        multiplicity=[[count for _, count in bucket.types] for bucket in assignment.buckets],
         groups=np.array([bucket.groups for bucket in assignment.buckets], dtype=np.int64),
     )

@@ -2,17 +2,19 @@
 
 A node of the recursion holds g groups' worth of rows: per cell (value, entry type) how many, and
 the records themselves. It is halved into g1 and g2 groups along the quasi-identifier that leaves
-the least spread. Legal halves take g1 rows of each entry, and of each value neither more than g1
-nor so few that the other half has more than g2: since the placement is a forest, the numbers that
-each cell may give are intervals, passed up from the leaves and then chosen from the roots down,
-as near to the geometric cut as they allow. Such numbers always exist: g1/g of every cell would do,
-and flows in a forest can be rounded.
+the least spread, or, while there are many groups, along the one that is spread out most. Legal
+halves take g1 rows of each entry, and of each value neither more than g1 nor so few that the other
+half has more than g2: since the placement is a forest, the numbers that each cell may give are
+intervals, passed up from the leaves and then chosen from the roots down, as near to the geometric
+cut as they allow. Such numbers always exist: g1/g of every cell would do, and flows in a forest
+can be rounded.
 
 Counterfeits are rows without a place of their own: they go where they are needed.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,7 +26,14 @@ from pg_mdistinct.core.buckets import Bucket, Placement
 from pg_mdistinct.core.forest import as_forest
 
 STACK = 256
+WORK_AT_ONCE = 1_000_000
+"""In records looked at, between two breaths; that is a fraction of a second."""
+
 SPREAD_ABOVE = 16
+"""Nodes with more groups are judged by standard deviations: all their ranges are wide."""
+
+WIDEST_ABOVE = 128
+"""Nodes with more groups are cut along the attribute that is spread out most, without trials."""
 
 
 @dataclass(frozen=True)
@@ -44,35 +53,43 @@ def split_bucket(
     placement: Placement,
     value: IntArray,
     position: npt.NDArray[np.float32],
-    smallest: int = 1,
+    breathe: Callable[[], None] = lambda: None,
 ) -> SplitBucket:
     """Split into groups; ``position`` has a row a record, scaled to 0..1.
 
-    With ``smallest`` above 1 the recursion ends early, at regions of about as many groups.
+    ``breathe`` is called every now and then, and may raise to end the work.
     """
     forest = as_forest(placement, len(bucket.types))
     multiplicity = np.array([count for _, count in bucket.types], dtype=np.int64)
     group = np.zeros(len(value), dtype=np.int64)
     fakes = bucket.holes
     fake_group, fake_value = np.empty(fakes, dtype=np.int64), np.empty(fakes, dtype=np.int64)
-    order = np.argsort(position, axis=0, kind="stable").T.astype(np.int64)
-    _split(
-        np.ascontiguousarray(position),
-        np.ascontiguousarray(order),
-        np.searchsorted(forest.values, value),
-        forest.cell_value,
-        forest.cell_rows,
-        forest.walk,
-        forest.parent_cell,
-        forest.child_start,
-        forest.child_cell,
-        multiplicity,
-        bucket.groups,
-        smallest,
-        group,
-        fake_group,
-        fake_value,
-    )
+    position = np.ascontiguousarray(position)
+    order = np.ascontiguousarray(np.argsort(position, axis=0, kind="stable").T.astype(np.int64))
+    place = np.searchsorted(forest.values, value)
+    pending_rows = np.empty((STACK, len(forest.cell_rows)), dtype=np.int64)
+    pending_node = np.empty((STACK, 3), dtype=np.int64)
+    pending_rows[0], pending_node[0] = forest.cell_rows, (0, len(value), bucket.groups)
+    state = np.array([1, 0, 0], dtype=np.int64)
+    while state[0]:
+        _split(
+            position,
+            order,
+            place,
+            forest.cell_value,
+            forest.walk,
+            forest.parent_cell,
+            forest.child_start,
+            forest.child_cell,
+            multiplicity,
+            pending_rows,
+            pending_node,
+            state,
+            group,
+            fake_group,
+            fake_value,
+        )
+        breathe()
     return SplitBucket(group, fake_group, forest.values[fake_value])
 
 
@@ -82,27 +99,25 @@ def _split(  # type: ignore[no-untyped-def]
     order,
     value,
     cell_value,
-    cell_rows,
     walk,
     parent_cell,
     child_start,
     child_cell,
     multiplicity,
-    groups,
-    smallest,
+    stack_rows,
+    stack_node,
+    state,
     group,
     fake_group,
     fake_value,
 ):
-    """Halve from the whole bucket down to single groups, with a stack of pending nodes."""
+    """Halve pending nodes down to single groups, until none is left or some work is done.
+
+    ``state`` counts the pending nodes, the finished groups and the counterfeits placed so far.
+    """
     records, attributes = position.shape
-    cells = len(cell_rows)
+    cells = stack_rows.shape[1]
     values = len(walk) - len(multiplicity)
-    stack_rows = np.empty((STACK, cells), dtype=np.int64)
-    stack_node = np.empty((STACK, 3), dtype=np.int64)
-    stack_rows[0] = cell_rows
-    stack_node[0, 0], stack_node[0, 1], stack_node[0, 2] = 0, records, groups
-    depth = 1
     is_left = np.zeros(records, dtype=np.bool_)
     moved = np.empty(records, dtype=np.int64)
     rows = np.empty(cells, dtype=np.int64)
@@ -112,28 +127,21 @@ def _split(  # type: ignore[no-untyped-def]
     best_real = np.empty(values, dtype=np.int64)
     total = np.empty(values, dtype=np.int64)
     real = np.empty(values, dtype=np.int64)
-    finished, fakes = 0, 0
-    while depth:
+    depth, finished, fakes = state
+    work = 0
+    while depth and work < WORK_AT_ONCE:
         depth -= 1
         start, end, here = stack_node[depth, 0], stack_node[depth, 1], stack_node[depth, 2]
+        work += end - start
         rows[:] = stack_rows[depth]
         _count(order[0], start, end, value, rows, cell_value, total, real)
-        if here <= smallest:
-            for i in range(start, end):
-                group[order[0, i]] = finished
-            for v in range(values):
-                for _ in range(total[v] - real[v]):
-                    fake_group[fakes] = finished
-                    fake_value[fakes] = v
-                    fakes += 1
+        if here <= 1:
+            group[order[0, start:end]] = finished
+            fakes = _place_fakes(total, real, finished, fakes, fake_group, fake_value)
             finished += 1
             continue
         best_score, best_attribute, best_left = np.inf, -1, 0
-        for attribute in range(attributes):
-            first = position[order[attribute, start], attribute]
-            last = position[order[attribute, end - 1], attribute]
-            if first == last and (best_attribute >= 0 or attribute < attributes - 1):
-                continue
+        for attribute in _worth_trying(position, order, start, end, here):
             cut, left_groups = _cut(position, order, attribute, start, end, here)
             _halve(
                 order[attribute],
@@ -174,6 +182,7 @@ def _split(  # type: ignore[no-untyped-def]
         stack_node[depth, 0], stack_node[depth, 1] = start, middle
         stack_node[depth, 2] = best_left
         depth += 1
+    state[0], state[1], state[2] = depth, finished, fakes
 
 
 @njit(cache=True)
@@ -185,6 +194,47 @@ def _count(order, start, end, value, rows, cell_value, total, real):  # type: ig
         total[cell_value[cell]] += rows[cell]
     for i in range(start, end):
         real[value[order[i]]] += 1
+
+
+@njit(cache=True)
+def _place_fakes(total, real, finished, fakes, fake_group, fake_value):  # type: ignore[no-untyped-def]
+    """Note the counterfeits of a finished group; return how many there are by now."""
+    for v in range(len(total)):
+        for _ in range(total[v] - real[v]):
+            fake_group[fakes] = finished
+            fake_value[fakes] = v
+            fakes += 1
+    return fakes
+
+
+@njit(cache=True)
+def _worth_trying(position, order, start, end, groups):  # type: ignore[no-untyped-def]
+    """Return the attributes to cut along: those that vary, or only the one that varies most."""
+    attributes = position.shape[1]
+    if groups > WIDEST_ABOVE:
+        return np.array([_widest(position, order[0], start, end)])
+    varying = np.empty(attributes, dtype=np.int64)
+    found = 0
+    for attribute in range(attributes):
+        first = position[order[attribute, start], attribute]
+        if first != position[order[attribute, end - 1], attribute]:
+            varying[found] = attribute
+            found += 1
+    return varying[:found] if found else np.zeros(1, dtype=np.int64)
+
+
+@njit(cache=True)
+def _widest(position, order, start, end):  # type: ignore[no-untyped-def]
+    """Return the attribute with the largest variance."""
+    attributes = position.shape[1]
+    sums, squares = np.zeros(attributes), np.zeros(attributes)
+    for i in range(start, end):
+        for a in range(attributes):
+            x = position[order[i], a]
+            sums[a] += x
+            squares[a] += x * x
+    count = max(end - start, 1)
+    return np.argmax(squares / count - (sums / count) ** 2)
 
 
 @njit(cache=True)

@@ -41,8 +41,7 @@ class Publisher:
     def publish(self, people: SnapshotArray) -> Release:
         """Plan the next release and remember it."""
         ids, value = people["id"], people["occupation"]
-        self._make_room(int(ids.max(initial=0)) + 1)
-        snapshot = self._snapshot(people)
+        snapshot = self.snapshot(people)
         release = plan_release(snapshot, self._model, self._m, self._variant, self._rng)
         self._releases.append(release.candidates)
         self._recorder.add(ids, release.group, value, release.candidates, release.counterfeits)
@@ -55,8 +54,10 @@ class Publisher:
         """Return all that was published so far."""
         return self._recorder.history()
 
-    def _snapshot(self, people: SnapshotArray) -> Snapshot:
+    def snapshot(self, people: SnapshotArray) -> Snapshot:
+        """Return what the next release would be planned from."""
         ids = people["id"]
+        self._make_room(int(ids.max(initial=0)) + 1)
         last = self._release[ids]
         seen = last > 0
         last_group, last_candidates = self._last_groups(last, self._group[ids])

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given
@@ -55,6 +56,34 @@ def after(expression: str, moment: datetime = NOW) -> str:
 )
 def test_the_next_moment(expression: str, expected: str) -> None:
     assert after(expression) == expected
+
+
+@pytest.mark.parametrize(
+    ("expression", "since", "expected"),
+    [
+        ("0 2 * * 0", "2026-03-11T14:30+00:00", "2026-03-15T01:00+00:00"),
+        # 2:30 does not exist on the day on which summer begins, and comes twice when it ends.
+        ("30 2 * * *", "2026-03-28T12:00+00:00", "2026-03-30T00:30+00:00"),
+        ("30 2 * * *", "2026-10-24T12:00+00:00", "2026-10-25T00:30+00:00"),
+        ("30 2 * * *", "2026-10-25T00:30+00:00", "2026-10-25T01:30+00:00"),
+        ("30 2 * * *", "2026-10-25T01:30+00:00", "2026-10-26T01:30+00:00"),
+        ("0,30 2 * * *", "2026-10-25T00:30+00:00", "2026-10-25T01:00+00:00"),
+    ],
+)
+def test_summer_time(expression: str, since: str, expected: str) -> None:
+    moment = datetime.fromisoformat(since).astimezone(ZoneInfo("Europe/Berlin"))
+    found = parse(expression).next_after(moment)
+    assert found is not None
+    assert found.astimezone(UTC).isoformat(timespec="minutes") == expected
+
+
+def test_clocks_that_go_back_across_midnight() -> None:
+    zone = ZoneInfo("America/St_Johns")
+    # At one minute past midnight it was a minute past eleven again.
+    moment = datetime(2010, 11, 7, 0, 0, 30, tzinfo=zone)
+    found = parse("59 23 6 11 *").next_after(moment)
+    assert found is not None
+    assert found.astimezone(UTC) == datetime(2010, 11, 7, 3, 29, tzinfo=UTC)
 
 
 def test_a_leap_day_around_a_year_without_one() -> None:

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pg_mdistinct.core.buckets import Bucket, fewest_groups
+from pg_mdistinct.core.family import Surroundings
 from pg_mdistinct.core.first_time import partition_first_time
 from pg_mdistinct.core.model import M_DISTINCT, M_DISTINCT_STAR, UpdateModel
 from pg_mdistinct.core.signature import Signature
@@ -31,12 +32,13 @@ def classes_model(classes: int, size: int) -> UpdateModel:
 def partition(
     counts: list[int], model: UpdateModel, m: int, variant: str = M_DISTINCT, seed: int = 0
 ) -> list[Bucket]:
-    """Partition records that lie at random, and put pieces of one signature together."""
+    """Partition records of three regions, and put pieces of one signature together."""
     rng = np.random.default_rng(seed)
-    value = rng.permutation(np.repeat(np.arange(len(counts)), counts))
-    position = rng.random((len(value), 2)).astype(np.float32)
-    pieces, region = partition_first_time(value, position, model, m, variant, (), rng)
-    assert len(region) == len(value)
+    by_region = rng.multinomial(counts, [0.2, 0.3, 0.5]).T
+    around = Surroundings({}, {})
+    pieces, preferred = partition_first_time(by_region, around, model, m, variant, rng)
+    wanted = sum(preferred.values(), np.zeros_like(by_region))
+    assert (wanted.sum(axis=0) <= counts).all()
     together: dict[Signature, Bucket] = {}
     for piece in pieces:
         bucket = together.setdefault(

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 import numpy as np
 import numpy.typing as npt
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,11 +11,11 @@ from pg_mdistinct.core.arrays import IntArray
 from pg_mdistinct.core.buckets import Bucket, fewest_groups
 from pg_mdistinct.core.counterfeits import balance
 from pg_mdistinct.core.split import SplitBucket, split_bucket
-from tests.unit.core_buckets import VALUES, Entries, buckets, fits, make_bucket
+from tests.unit.core_buckets import Entries, buckets, fits, make_bucket
 
 
 def split(
-    bucket: Bucket, seed: int, *, attributes: int = 2, levels: int = 4, smallest: int = 1
+    bucket: Bucket, seed: int, *, attributes: int = 2, levels: int = 4
 ) -> tuple[IntArray, SplitBucket]:
     """Split a bucket whose records lie at random on a grid; return their values too."""
     rng = np.random.default_rng(seed)
@@ -26,7 +23,7 @@ def split(
     placement, _ = balance(bucket, np.ones(len(bucket.counts)), rng)
     value = rng.permutation(np.repeat(np.arange(len(bucket.counts)), bucket.counts))
     position = (rng.integers(0, levels, (len(value), attributes)) / levels).astype(np.float32)
-    return value, split_bucket(bucket, placement, value, position, smallest)
+    return value, split_bucket(bucket, placement, value, position)
 
 
 def rows_by_group(value: IntArray, parts: SplitBucket) -> dict[int, list[int]]:
@@ -54,32 +51,10 @@ def test_every_group_has_one_value_of_each_entry(
     assert set(parts.group.tolist()) == set(range(bucket.groups))
 
 
-@settings(max_examples=200, deadline=None)
-@given(buckets(most=12), st.integers(0, 99), st.integers(2, 5))
-def test_regions_can_be_split_further(
-    made: tuple[Entries, Bucket], seed: int, smallest: int
-) -> None:
-    entries, bucket = made
-    value, parts = split(bucket, seed, smallest=smallest)
-    regions = rows_by_group(value, parts)
-    assert sorted(regions) == list(range(len(regions)))
-    sizes = []
-    for rows in regions.values():
-        size, rest = divmod(len(rows), len(entries))
-        assert rest == 0
-        assert 1 <= size <= smallest
-        held = Counter(rows)
-        region = make_bucket(entries, [held[v] for v in range(VALUES)])
-        assert fewest_groups(region) == size
-        sizes.append(size)
-    assert sum(sizes) == bucket.groups
-
-
-@pytest.mark.parametrize("smallest", [1, 4])
-def test_the_same_records_are_split_in_the_same_way(smallest: int) -> None:
+def test_the_same_records_are_split_in_the_same_way() -> None:
     counts = [40, 25, 30, 35, 10]
     bucket = make_bucket((frozenset({0, 1, 2}), frozenset({2, 3, 4})), counts)
-    (_, first), (_, second) = (split(bucket, 5, smallest=smallest) for _ in range(2))
+    (_, first), (_, second) = (split(bucket, 5) for _ in range(2))
     for ours, theirs in zip(vars(first).values(), vars(second).values(), strict=True):
         assert ours.tolist() == theirs.tolist()
 

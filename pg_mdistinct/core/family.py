@@ -1,0 +1,345 @@
+"""Choose first groups from the balanced family: few signatures that take nearly everybody.
+
+A balanced signature has j types, each m / j times. How many groups of each signature there are is
+an integer programme. Its constraints come from Hall's theorem: g_s groups that take a_s values of
+type t each can be filled exactly if, for every k, the slots beyond the first k of each group are
+not more than the records beyond the k most frequent values,
+
+    Σ_s max(a_s - k, 0) g_s  ≤  Σ_v c_v - (the k largest c_v),      k = 0, 1, ..., m - 1.
+
+What is left must be m-eligible: of the k most frequent values no more than k a group,
+
+    Σ_s (k - min(k, a_s)) g_s  ≤  k ⌊N / m⌋ - (the k largest c_v),  k = 1, ..., m.
+
+All these numbers are at least 0, so the linear relaxation is a packing programme, and its solution
+may be rounded down. It is solved region by region, since groups should lie in one region; what is
+left goes on to the next one.
+
+Many solutions take everybody. The best one makes the narrowest groups. The width that n groups of
+j types lose together is about √(j n), a concave cost, so a few large signatures are better than
+many small ones. And where a value must be in nearly every group, groups have little choice. The
+programme is solved for the cost of one more group at the sizes of the solution before, from
+several random beginnings, and the least costly solution is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from math import comb
+
+import numpy as np
+
+from pg_mdistinct.core.arrays import FloatArray, IntArray
+from pg_mdistinct.core.flow import Network
+from pg_mdistinct.core.programme import Packing
+from pg_mdistinct.core.signature import Signature
+from pg_mdistinct.core.templates import ValueTypes
+
+LONGEST_LIST = 500
+"""Sets of j types are considered if there are not more of them."""
+
+BEGINNINGS = 200
+RECORDS_A_BEGINNING = 100
+"""For a few records it is not worth trying long."""
+
+ROUNDS = 3
+COST_SHARE = 0.2
+"""What the cost of a group counts, against placing it at all."""
+
+EXPONENTS = (0.5, 0.8, 1.0, 1.3)
+"""Beginnings differ in how fast the cost of a group is said to grow with its number of types."""
+
+TYPES_EXPONENT = 0.5
+TIGHT_FROM = 0.6
+TIGHTNESS_COST = 0.065
+"""What solutions are judged by, as fitted to the widths of a hundred of them."""
+
+LOOSENESS = 0.9
+"""Buckets are filled up to this share of Hall's bounds: tight ones leave no choice of company."""
+
+HELD_BACK = 8
+"""In groups: room that is left in old buckets, since groups may be taken out again later on."""
+
+EVENNESS = (1.0, 1.2, 1.5, 2.0, 3.0)
+"""Values are dealt out to signatures in proportion if possible, else within these factors of it."""
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What is there when new records come: the records of each bucket by region and value."""
+
+    records: Mapping[Signature, IntArray]
+    groups: Mapping[Signature, int]
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """New groups of one signature: its types, how many groups, and their records.
+
+    ``taken`` counts the records by region and value. They need not fill groups of their own: old
+    records of the same bucket may keep them company.
+    """
+
+    types: list[int]
+    groups: int
+    taken: IntArray
+
+
+def choose_groups(new: IntArray, around: Surroundings, m: int, types: ValueTypes) -> list[Chosen]:
+    """Return groups that take all new records, counted by region and value, but a few.
+
+    Those few are m-eligible if all were.
+    """
+    family = _Family(new, around, m, types)
+    if not len(family.types_of):
+        return []
+    groups, taken = family.deal(new, family.best_gain(new))
+    return [
+        Chosen(list(family.types_of[s]) * int(family.each[s]), int(groups[s]), taken[s])
+        for s in np.flatnonzero(groups)
+    ]
+
+
+class _Family:
+    """All balanced signatures that come into question, numbered, and what there is of each."""
+
+    def __init__(self, new: IntArray, around: Surroundings, m: int, types: ValueTypes) -> None:
+        self.m = m
+        self.members = types.members
+        present = new.sum(axis=0) + sum(
+            (records.sum(axis=0) for records in around.records.values()), np.zeros_like(new[0])
+        )
+        self.types_of = _type_sets(present, m, types)
+        self.each = np.array([m // len(chosen) for chosen in self.types_of], dtype=np.int64)
+        signatures = [types.signature(chosen * (m // len(chosen))) for chosen in self.types_of]
+        nobody = np.zeros_like(new)
+        self.old = np.array(
+            [around.records.get(signature, nobody) for signature in signatures]
+        ).reshape(-1, *new.shape)
+        self.old_groups = np.array(
+            [around.groups.get(signature, 0) for signature in signatures], dtype=np.int64
+        )
+        # takes[t, s]: how many values of type t a group of signature s takes.
+        self.takes = np.zeros((len(types.members), len(signatures)), dtype=np.int64)
+        for s, chosen in enumerate(self.types_of):
+            self.takes[list(chosen), s] = self.each[s]
+
+    def gain(self, sizes: FloatArray, exponent: float) -> FloatArray:
+        """Return what a group more is worth: less with many types, or in a small bucket."""
+        cost = (self.m / self.each) ** exponent / np.sqrt(1.0 + sizes)
+        gain: FloatArray = 1.0 - COST_SHARE * cost / cost.max()
+        return gain
+
+    def best_gain(self, new: IntArray) -> FloatArray:
+        """Return the gain whose solution places the most groups, at the least cost."""
+        everybody = new.sum(axis=0)
+        regions = [_Region(self, n, self.old[:, r], everybody) for r, n in enumerate(new)]
+        # Always the same beginnings, so that the same data get groups of the same quality.
+        rng = np.random.default_rng(len(self.types_of))
+        most = int(new.sum()) / self.m
+        best, least = np.ones(len(self.types_of)), np.inf
+        for beginning in range(1 + min(int(new.sum()) // RECORDS_A_BEGINNING, BEGINNINGS)):
+            exponent = EXPONENTS[beginning % len(EXPONENTS)]
+            sizes: FloatArray = self.old_groups + rng.random(len(self.types_of)) ** 2 * most / 4
+            for _ in range(ROUNDS):
+                gain = self.gain(sizes, exponent)
+                amounts = [region.solve(gain) for region in regions]
+                sizes = self.old_groups + np.sum(amounts, axis=0)
+            cost = self._cost(sizes, most, amounts, regions)
+            if cost < least:
+                best, least = gain, cost
+        return best
+
+    def _cost(
+        self, sizes: FloatArray, most: float, amounts: list[FloatArray], regions: list[_Region]
+    ) -> float:
+        missing = most - float((sizes - self.old_groups).sum())
+        width = float(((self.m / self.each) ** TYPES_EXPONENT * np.sqrt(sizes)).sum())
+        tight = sum(r.tightness(amount) for r, amount in zip(regions, amounts, strict=True))
+        return self.m * missing + width + TIGHTNESS_COST * tight
+
+    def deal(self, new: IntArray, gain: FloatArray) -> tuple[IntArray, IntArray]:
+        """Go from region to region; return the groups by signature, and the records that they take.
+
+        The records are counted by signature, region and value.
+        """
+        groups, taken = np.zeros_like(self.old_groups), np.zeros_like(self.old)
+        room = self.old_groups[:, None] - self.old.sum(axis=1)
+        room[self.old_groups > 0] -= HELD_BACK
+        left, everybody = np.zeros_like(new[0]), new.sum(axis=0)
+        for r, counts in enumerate(new):
+            left += counts
+            region = _Region(self, left, self.old[:, r], everybody)
+            more, taken[:, r] = region.deal(region.solve(gain), room)
+            groups += more
+            room += more[:, None] - taken[:, r]
+            left -= taken[:, r].sum(axis=0)
+            everybody -= taken[:, r].sum(axis=0)
+        return groups, taken
+
+
+def _type_sets(present: IntArray, m: int, types: ValueTypes) -> list[tuple[int, ...]]:
+    """List the sets of types that can make up a balanced signature of these records."""
+    values = [int((present[members] > 0).sum()) for members in types.members]
+    listed: list[tuple[int, ...]] = []
+    for j in (j for j in range(1, m + 1) if m % j == 0):
+        able = [t for t, count in enumerate(values) if count >= m // j]
+        if comb(len(able), j) <= LONGEST_LIST:
+            listed += combinations(able, j)
+    return listed
+
+
+class _Region:
+    """The programme of one region: its new records, and the old ones of each signature.
+
+    ``everybody`` counts the new records here and in all regions to come.
+    """
+
+    def __init__(self, family: _Family, new: IntArray, old: IntArray, everybody: IntArray) -> None:
+        self.family = family
+        self.new = new
+        self.old = old
+        self.everybody = everybody
+        columns, limits = self._slots()
+        if not old.any():
+            more_columns, more_limits = self._rest()
+            columns = np.concatenate([columns, more_columns])
+            limits = np.concatenate([limits, more_limits])
+        matters = columns.any(axis=1)
+        self._packing = Packing(columns[matters].astype(np.float64), limits[matters])
+        m, members = family.m, family.members
+        together = new + old.sum(axis=0)
+        beyond = np.array([_beyond_most_frequent(together[values], m) for values in members])
+        self._old_groups = old.sum(axis=1) / m
+        self._records = beyond[:, :1]
+        self._most_frequent = beyond[:, :1] - beyond[:, 1:]
+        k = np.arange(1, m)[None, :, None]
+        self._slots_of_most_frequent = np.minimum(family.takes[:, None, :], k).astype(np.float64)
+
+    def solve(self, gain: FloatArray) -> FloatArray:
+        """Return the number of groups of each signature, not rounded yet."""
+        return self._packing.maximize(gain)
+
+    def tightness(self, amounts: FloatArray) -> float:
+        """Return how many records have little choice: the k most frequent values fill their slots.
+
+        Each type counts with its records, times the square of what its slots are filled beyond
+        the usual.
+        """
+        groups = amounts + self._old_groups
+        filled = self._most_frequent / np.maximum(self._slots_of_most_frequent @ groups, 1.0)
+        return float((self._records * np.maximum(filled - TIGHT_FROM, 0.0) ** 2).sum())
+
+    def _slots(self) -> tuple[IntArray, FloatArray]:
+        """Return the constraints that there be enough records for all slots.
+
+        Old records count as if they could be exchanged between signatures: `deal` knows better.
+        """
+        m, members = self.family.m, self.family.members
+        slots = np.maximum(self.family.takes[:, None, :] - np.arange(m)[None, :, None], 0)
+        together = self.new + self.old.sum(axis=0)
+        beyond = np.array([_beyond_most_frequent(together[values], m) for values in members])
+        limits = np.maximum(LOOSENESS * beyond - slots @ (self.old.sum(axis=1) / m), 0.0)
+        limits[:, 0] = [self.new[values].sum() for values in members]
+        return slots.reshape(-1, slots.shape[-1]), limits.reshape(-1)
+
+    def _rest(self) -> tuple[IntArray, FloatArray]:
+        """Return the constraints that what is left be m-eligible."""
+        m, members = self.family.m, self.family.members
+        k = np.arange(1, m + 1)
+        other = k[None, :, None] - np.minimum(k[None, :, None], self.family.takes[:, None, :])
+        everybody = self.everybody
+        most_frequent = np.array(
+            [
+                everybody[values].sum() - _beyond_most_frequent(everybody[values], m + 1)[1:]
+                for values in members
+            ]
+        )
+        limits = np.maximum(k * (int(everybody.sum()) // m) - most_frequent, 0.0)
+        return other.reshape(-1, other.shape[-1]), limits.reshape(-1)
+
+    def deal(self, amounts: FloatArray, room: IntArray) -> tuple[IntArray, IntArray]:
+        """Round, and say what each signature takes of each value; fewer groups if need be.
+
+        ``room`` is what old groups could take of each value besides.
+        """
+        groups = np.floor(amounts + 1e-4).astype(np.int64)
+        while groups.any():
+            taken = self._try(groups, room)
+            if taken is not None:
+                return groups, taken
+            groups = groups * 9 // 10
+        return groups, np.zeros_like(self.old)
+
+    def _must(self, groups: int) -> IntArray:
+        """Return how many records of each value have to go, so that the rest is m-eligible.
+
+        Where new records are not eligible by themselves, each that goes with old ones is a gain.
+        """
+        everybody, m = self.everybody, self.family.m
+        if self.old.any() and everybody.max() > int(everybody.sum()) // m:
+            return np.zeros_like(everybody)
+        must: IntArray = np.maximum(everybody - (int(everybody.sum()) - m * groups) // m, 0)
+        return must
+
+    def _try(self, groups: IntArray, room: IntArray) -> IntArray | None:
+        m, takes = self.family.m, self.family.takes
+        must = self._must(int(groups.sum()))
+        taken = np.zeros_like(self.old)
+        here = self.old.sum(axis=1, keepdims=True) // m - self.old
+        most = np.maximum(groups[:, None] + np.minimum(here, room), 0)
+        for t, values in enumerate(self.family.members):
+            which = np.flatnonzero((groups > 0) & (takes[t] > 0))
+            slots = takes[t, which] * groups[which]
+            dealt = _deal_type(self.new[values], must[values], most[np.ix_(which, values)], slots)
+            if dealt is None:
+                return None
+            taken[np.ix_(which, values)] = dealt
+        return taken
+
+
+def _beyond_most_frequent(counts: IntArray, m: int) -> IntArray:
+    """Return the number of records without the k most frequent values, k = 0 ... m - 1."""
+    most_frequent = np.zeros(m, dtype=np.int64)
+    top = -np.sort(-counts)[: m - 1]
+    most_frequent[1 : len(top) + 1] = top
+    beyond: IntArray = counts.sum() - np.cumsum(most_frequent)
+    return beyond
+
+
+def _deal_type(
+    counts: IntArray, must: IntArray, most: IntArray, slots: IntArray
+) -> IntArray | None:
+    """Deal the values of one type out to signatures, by maximum flow, as evenly as possible.
+
+    ``must`` says how many records of each value have to be dealt out, and ``most`` bounds what a
+    signature takes of a value. None if that cannot be done.
+    """
+    if (must > counts).any():
+        return None
+    signatures, values = most.shape
+    source, sink = 0, 1
+    value_nodes = 2 + np.arange(values)
+    signature_nodes = 2 + values + np.arange(signatures)
+    network = Network(2 + values + signatures)
+    supply = network.add(np.full(values, source), value_nodes, must)
+    network.add(signature_nodes, np.full(signatures, sink), slots)
+    capacity = np.zeros((signatures, values), dtype=np.int64)
+    cells = network.add(
+        np.tile(value_nodes, signatures), np.repeat(signature_nodes, values), capacity.reshape(-1)
+    )
+    fair = np.outer(slots, counts) / max(int(counts.sum()), 1)
+    routed = 0
+    for allowed in (*(np.ceil(fair * factor) for factor in EVENNESS), most):
+        wider = np.maximum(np.minimum(allowed, most), capacity).astype(np.int64)
+        network.widen(cells, (wider - capacity).reshape(-1))
+        capacity = wider
+        routed += network.augment(source, sink)
+    if routed < int(must.sum()):
+        return None
+    network.widen(supply, counts - must)
+    if routed + network.augment(source, sink) < int(slots.sum()):
+        return None
+    return network.flow(cells).reshape(signatures, values)

@@ -1,0 +1,63 @@
+"""Small packing programmes: as much as possible of what shares a few limited goods.
+
+Maximize c·x where Ax ≤ b and x ≥ 0, all of A and b being at least 0. Doing nothing is feasible, so
+the simplex method needs no first phase, may stop at any moment, and a solution may be rounded down.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from pg_mdistinct.core.arrays import FloatArray
+
+TOLERANCE = 1e-9
+PERTURBATION = 1e-6
+PIVOTS_A_ROW = 20
+"""Beyond so many pivots the gain is not worth the time; what was found by then is feasible."""
+
+
+class Packing:
+    """A programme that can be solved for one gain after another, each time from where it stands."""
+
+    def __init__(self, columns: FloatArray, limits: FloatArray) -> None:
+        rows = len(limits)
+        # Slightly different limits, so that the method never walks in a circle.
+        apart = limits + PERTURBATION * np.arange(1, rows + 1) / max(rows, 1)
+        # Unknowns 0 to rows - 1 are what is left over of each good; the last column is the stock.
+        self._tableau = np.concatenate([np.eye(rows), columns, apart[:, None]], axis=1)
+        self._basis = np.arange(rows)
+
+    def maximize(self, gain: FloatArray) -> FloatArray:
+        """Return how much of each column to take."""
+        rows = len(self._basis)
+        _improve(self._tableau, self._basis, np.concatenate([np.zeros(rows), gain, [0.0]]))
+        amounts = np.zeros(rows + len(gain))
+        amounts[self._basis] = self._tableau[:, -1]
+        result: FloatArray = np.maximum(amounts[rows:], 0.0)
+        return result
+
+
+@njit(cache=True)
+def _improve(tableau, basis, promise):  # type: ignore[no-untyped-def]
+    """Bring in the unknown that promises the most, again and again, until none does."""
+    rows, width = tableau.shape
+    for row in range(rows):
+        promise -= promise[basis[row]] * tableau[row]
+    for _ in range(PIVOTS_A_ROW * rows):
+        entering = np.argmax(promise[: width - 1])
+        if promise[entering] <= TOLERANCE:
+            return
+        leaving, scarcest = -1, np.inf
+        for row in range(rows):
+            use, stock = tableau[row, entering], max(tableau[row, width - 1], 0.0)
+            if use > TOLERANCE and stock / use < scarcest:
+                leaving, scarcest = row, stock / use
+        if leaving < 0:
+            return
+        tableau[leaving] /= tableau[leaving, entering]
+        for row in range(rows):
+            if row != leaving and tableau[row, entering] != 0.0:
+                tableau[row] -= tableau[row, entering] * tableau[leaving]
+        promise -= promise[entering] * tableau[leaving]
+        basis[leaving] = entering

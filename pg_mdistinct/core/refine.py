@@ -1,0 +1,239 @@
+"""Tighten groups: neighbours exchange members where that makes them narrower.
+
+Within a bucket, two members may change places if every entry that takes the value of one takes
+that of the other, and neither group has the other's value already. Between buckets they may if
+both are new and have the same value: a new record has no signature yet that it must keep.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from pg_mdistinct.core.arrays import BoolArray, IntArray
+from pg_mdistinct.core.curve import along_curve
+
+WINDOW = 16
+"""Groups are compared with so many that come after them in an order that keeps neighbours close."""
+
+GROUPS_AT_ONCE = 20_000
+"""Done between two reports of progress; that is a fraction of a second."""
+
+LEAST_GAIN = np.float32(1e-6)
+
+
+@dataclass(frozen=True)
+class Members:
+    """All rows, real records first: value, kind, whether new, and the position of the real ones.
+
+    Rows of one kind stand in for each other. Kinds are numbered through all buckets, so rows of
+    different buckets differ in kind; counterfeits have kind -1 and stay where they are.
+    """
+
+    value: IntArray
+    kind: IntArray
+    is_new: BoolArray
+    position: npt.NDArray[np.float32]
+
+
+def refine(
+    group: IntArray,
+    bucket: IntArray,
+    members: Members,
+    rounds: int,
+    rng: np.random.Generator,
+    progress: Callable[[float], None] = lambda share: None,
+) -> None:
+    """Exchange members of groups; ``group``, of every row, is changed in place.
+
+    Groups come numbered bucket by bucket, neighbours close to each other. Each round goes through
+    the buckets one by one, then across them. ``progress`` is told the share that is done, and may
+    raise to end the work.
+    """
+    seats = _seats(group, len(bucket), members)
+    number = np.arange(len(bucket))
+    passes = [across for _ in range(rounds) for across in (False, True)]
+    if not members.is_new.any():
+        passes = [False] * rounds
+    for done, across in enumerate(passes):
+        if done:
+            place = along_curve(_centres(seats.kind, seats.position), rng)
+            order = np.argsort(place) if across else np.lexsort((place, bucket[number]))
+            seats, number = seats.take(order), number[order]
+        for first in range(0, len(bucket), GROUPS_AT_ONCE):
+            progress((done + first / len(bucket)) / len(passes))
+            part = slice(first, first + GROUPS_AT_ONCE + WINDOW)
+            _exchange(
+                seats.row[part],
+                seats.value[part],
+                seats.kind[part],
+                seats.is_new[part],
+                seats.position[part],
+                across,
+            )
+    where, place = np.nonzero(seats.row >= 0)
+    group[seats.row[where, place]] = number[where]
+
+
+@dataclass(frozen=True)
+class _Seats:
+    """What sits where, group by group, so that neighbours are near each other in memory too.
+
+    Without a row: row and value are -1. Without a real record: kind is negative.
+    """
+
+    row: npt.NDArray[np.int32]
+    value: npt.NDArray[np.int32]
+    kind: npt.NDArray[np.int32]
+    is_new: BoolArray
+    position: npt.NDArray[np.float32]
+
+    def take(self, groups: IntArray) -> _Seats:
+        """Return the seats of some groups."""
+        return _Seats(
+            self.row[groups],
+            self.value[groups],
+            self.kind[groups],
+            self.is_new[groups],
+            self.position[groups],
+        )
+
+
+def _seats(group: IntArray, groups: int, members: Members) -> _Seats:
+    """Seat all rows in their groups; there are as many seats as the largest group has rows."""
+    sizes = np.bincount(group, minlength=groups)
+    row = np.full((groups, int(sizes.max(initial=0))), -1, dtype=np.int32)
+    order = np.argsort(group, kind="stable")
+    row[group[order], np.arange(len(order)) - (np.cumsum(sizes) - sizes)[group[order]]] = order
+    # One more row, for seats that stay free.
+    value = np.append(members.value, -1).astype(np.int32)
+    kind = np.append(members.kind, -1).astype(np.int32)
+    position = np.zeros((len(group) + 1, members.position.shape[1]), dtype=np.float32)
+    position[: len(members.position)] = members.position
+    return _Seats(row, value[row], kind[row], np.append(members.is_new, False)[row], position[row])
+
+
+@njit(cache=True)
+def _centres(kind, position):  # type: ignore[no-untyped-def]
+    """Return where the real members of each group lie on the average."""
+    groups, size, attributes = position.shape
+    centre = np.zeros((groups, attributes), dtype=np.float32)
+    for g in range(groups):
+        real = 0
+        for i in range(size):
+            if kind[g, i] >= 0:
+                real += 1
+                for a in range(attributes):
+                    centre[g, a] += position[g, i, a]
+        for a in range(attributes):
+            centre[g, a] /= max(real, 1)
+    return centre
+
+
+@njit(cache=True)
+def _exchange(row, value, kind, is_new, position, across):  # type: ignore[no-untyped-def]
+    """Go through all pairs of neighbours once, and exchange the two members that gain the most.
+
+    A kind belongs to the seat: whoever comes from another bucket takes it over.
+    """
+    groups, size, attributes = position.shape
+    # The last place is for the box of the whole group.
+    low = np.empty((groups, size + 1, attributes), dtype=np.float32)
+    high = np.empty((groups, size + 1, attributes), dtype=np.float32)
+    width = np.empty(groups, dtype=np.float32)
+    for g in range(groups):
+        _measure(g, kind, position, low, high, width)
+    for g in range(groups):
+        for h in range(g + 1, min(g + 1 + WINDOW, groups)):
+            if _may_gain(g, h, low, high, width):
+                i, j = _best_pair(g, h, value, kind, is_new, position, across, low, high, width)
+                if i >= 0:
+                    row[g, i], row[h, j] = row[h, j], row[g, i]
+                    value[g, i], value[h, j] = value[h, j], value[g, i]
+                    is_new[g, i], is_new[h, j] = is_new[h, j], is_new[g, i]
+                    for a in range(attributes):
+                        x = position[g, i, a]
+                        position[g, i, a] = position[h, j, a]
+                        position[h, j, a] = x
+                    _measure(g, kind, position, low, high, width)
+                    _measure(h, kind, position, low, high, width)
+
+
+@njit(cache=True)
+def _may_gain(g, h, low, high, width):  # type: ignore[no-untyped-def]
+    """Tell whether two groups are near enough: after an exchange both span the gap between them.
+
+    A group of one member spans nothing, but has no width to lose either.
+    """
+    room = (width[g] + width[h]) / 2
+    if min(width[g], width[h]) == 0.0:
+        return room > 0.0
+    whole = low.shape[1] - 1
+    for a in range(low.shape[2]):
+        gap = max(low[g, whole, a] - high[h, whole, a], low[h, whole, a] - high[g, whole, a])
+        room -= max(gap, np.float32(0.0))
+        if room <= 0.0:
+            return False
+    return True
+
+
+@njit(cache=True)
+def _best_pair(g, h, value, kind, is_new, position, across, low, high, width):  # type: ignore[no-untyped-def]
+    """Return which members of two groups to exchange, -1 if no exchange makes them narrower."""
+    size, attributes = position.shape[1:]
+    best, best_i, best_j = LEAST_GAIN, -1, -1
+    for i in range(size):
+        if kind[g, i] < 0:
+            continue
+        for j in range(size):
+            same = value[g, i] == value[h, j]
+            if kind[h, j] < 0 or (
+                kind[g, i] != kind[h, j] and not (across and same and is_new[g, i] and is_new[h, j])
+            ):
+                continue
+            gain = width[g] + width[h]
+            for a in range(attributes):
+                x, y = position[g, i, a], position[h, j, a]
+                gain -= max(high[g, i, a], y) - min(low[g, i, a], y)
+                gain -= max(high[h, j, a], x) - min(low[h, j, a], x)
+                if gain <= best:
+                    break
+            if gain > best and (same or _stay_different(g, h, i, j, value)):
+                best, best_i, best_j = gain, i, j
+    return best_i, best_j
+
+
+@njit(cache=True)
+def _measure(g, kind, position, low, high, width):  # type: ignore[no-untyped-def]
+    """Find the width of a group, and the box that it would be without each of its members."""
+    size, attributes = position.shape[1:]
+    width[g] = 0.0
+    for a in range(attributes):
+        lowest, lower = np.float32(np.inf), np.float32(np.inf)
+        highest, higher = np.float32(-np.inf), np.float32(-np.inf)
+        for i in range(size):
+            if kind[g, i] >= 0:
+                x = position[g, i, a]
+                lower = min(lower, max(lowest, x))
+                lowest = min(lowest, x)
+                higher = max(higher, min(highest, x))
+                highest = max(highest, x)
+        for i in range(size):
+            x = position[g, i, a]
+            low[g, i, a] = lower if x == lowest else lowest
+            high[g, i, a] = higher if x == highest else highest
+        low[g, size, a], high[g, size, a] = lowest, highest
+        width[g] += max(highest - lowest, np.float32(0.0))
+
+
+@njit(cache=True)
+def _stay_different(g, h, i, j, value):  # type: ignore[no-untyped-def]
+    """Tell whether neither group would have a value twice."""
+    different = True
+    for other in range(value.shape[1]):
+        different &= value[g, other] != value[h, j] and value[h, other] != value[g, i]
+    return different

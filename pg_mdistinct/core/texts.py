@@ -1,0 +1,152 @@
+"""Many texts in one string of bytes, and which of them are equal.
+
+Record identifiers and categories are texts of any length; as arrays of bytes they can be compared
+without making a Python object of each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from pg_mdistinct.core.arrays import IntArray
+
+_ODD = np.uint64(0x9E3779B97F4A7C15)
+_SHIFT = np.uint64(32)
+
+
+@dataclass(frozen=True)
+class Texts:
+    """Texts in UTF-8: text i is ``packed[start[i]:stop[i]]``."""
+
+    packed: bytes
+    start: IntArray
+    stop: IntArray
+
+    @staticmethod
+    def separated(packed: bytes, count: int) -> Texts:
+        """Take apart that many texts with a zero byte, which no text holds, between any two."""
+        zeros = np.flatnonzero(np.frombuffer(packed, dtype=np.uint8) == 0)
+        if not count:
+            return Texts(b"", zeros, zeros)
+        assert len(zeros) == count - 1, "a zero byte lies between any two texts"
+        return Texts(packed, np.append(0, zeros + 1), np.append(zeros, len(packed)))
+
+    @staticmethod
+    def of(texts: Sequence[str]) -> Texts:
+        """Pack texts."""
+        return Texts.separated("\0".join(texts).encode(), len(texts))
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    def take(self, rows: IntArray) -> Texts:
+        """Return some of the texts; they share the bytes."""
+        return Texts(self.packed, self.start[rows], self.stop[rows])
+
+    def joined(self) -> bytes:
+        """Return the texts with a zero byte between any two, and nothing else."""
+        if len(self) and np.array_equal(self.start[1:], self.stop[:-1] + 1):
+            return self.packed[self.start[0] : self.stop[-1]]
+        return b"\0".join(self.encoded())
+
+    def encoded(self) -> list[bytes]:
+        """Return the texts one by one, still in UTF-8."""
+        ends = zip(self.start.tolist(), self.stop.tolist(), strict=True)
+        return [self.packed[start:stop] for start, stop in ends]
+
+    def decoded(self) -> list[str]:
+        """Return the texts one by one."""
+        return [text.decode() for text in self.encoded()]
+
+    @cached_property
+    def array(self) -> npt.NDArray[np.uint8]:
+        """Return all bytes as an array."""
+        return np.frombuffer(self.packed, dtype=np.uint8)
+
+
+class TextIndex:
+    """Finds texts among others; the seed makes slow cases impossible to prepare."""
+
+    def __init__(self, texts: Texts, seed: int) -> None:
+        self._texts = texts
+        self._seed = np.uint64(seed)
+        size = 1 << max(2 * len(texts) - 1, 1).bit_length()
+        self._slots = np.full(size, -1, dtype=np.int32)
+        self.first = np.empty(len(texts), dtype=np.int64)
+        """For each text the first one that equals it."""
+        _fill(texts.array, texts.start, texts.stop, self._seed, self._slots, self.first)
+
+    def find(self, wanted: Texts) -> IntArray:
+        """Return where each of some texts is, the first time; -1: nowhere."""
+        found = np.empty(len(wanted), dtype=np.int64)
+        own = self._texts
+        _find(
+            wanted.array,
+            wanted.start,
+            wanted.stop,
+            own.array,
+            own.start,
+            own.stop,
+            self._seed,
+            self._slots,
+            found,
+        )
+        return found
+
+
+@njit(cache=True)
+def _slot(data, start, stop, seed, mask):  # type: ignore[no-untyped-def]
+    mixed = seed ^ np.uint64(stop - start)
+    for i in range(start, stop):
+        mixed = (mixed ^ np.uint64(data[i])) * _ODD
+        mixed ^= mixed >> _SHIFT
+    mixed *= _ODD
+    return np.int64((mixed >> _SHIFT) & np.uint64(mask))
+
+
+@njit(cache=True)
+def _equal(data, start, stop, others, other_start, other_stop):  # type: ignore[no-untyped-def]
+    length = stop - start
+    if other_stop - other_start != length:
+        return False
+    i = 0
+    while i < length and data[start + i] == others[other_start + i]:
+        i += 1
+    return i == length
+
+
+@njit(cache=True)
+def _fill(data, start, stop, seed, slots, first):  # type: ignore[no-untyped-def]
+    """Put every text into the first free slot from its own on, unless an equal one is there."""
+    mask = len(slots) - 1
+    for text in range(len(start)):
+        slot = _slot(data, start[text], stop[text], seed, mask)
+        while slots[slot] >= 0:
+            there = slots[slot]
+            if _equal(data, start[text], stop[text], data, start[there], stop[there]):
+                break
+            slot = (slot + 1) & mask
+        if slots[slot] < 0:
+            slots[slot] = text
+        first[text] = slots[slot]
+
+
+@njit(cache=True)
+def _find(data, start, stop, others, other_start, other_stop, seed, slots, found):  # type: ignore[no-untyped-def]
+    """Look every text up, from its own slot to the next free one."""
+    mask = len(slots) - 1
+    for text in range(len(start)):
+        slot = _slot(data, start[text], stop[text], seed, mask)
+        found[text] = -1
+        while slots[slot] >= 0:
+            there = slots[slot]
+            if _equal(data, start[text], stop[text], others, other_start[there], other_stop[there]):
+                found[text] = there
+                break
+            slot = (slot + 1) & mask

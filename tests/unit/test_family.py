@@ -1,0 +1,81 @@
+"""First groups from the balanced family: legal, few signatures, and hardly anybody left."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pg_mdistinct.core.arrays import IntArray
+from pg_mdistinct.core.buckets import FIRST_TIME, Bucket, fewest_groups
+from pg_mdistinct.core.family import Chosen, Surroundings, choose_groups
+from pg_mdistinct.core.model import UpdateModel
+from pg_mdistinct.core.signature import Signature
+from pg_mdistinct.core.templates import value_types
+
+NOTHING = Surroundings({}, {})
+
+
+def classes_model(classes: int, size: int) -> UpdateModel:
+    """Values become each other within classes of one size."""
+    transition = np.kron(np.eye(classes), np.full((size, size), 1 / size))
+    known = np.ones(classes * size, dtype=np.bool_)
+    return UpdateModel(transition, known, [f"v{i}" for i in range(classes * size)])
+
+
+def left_over(new: IntArray, chosen: list[Chosen]) -> IntArray:
+    left: IntArray = new.sum(axis=0) - sum(
+        (c.taken.sum(axis=0) for c in chosen), np.zeros_like(new[0])
+    )
+    return left
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.integers(1, 3), st.integers(1, 4), st.integers(2, 6), st.data())
+def test_groups_are_balanced_and_full_and_the_rest_is_eligible(
+    classes: int, size: int, m: int, data: st.DataObject
+) -> None:
+    model = classes_model(classes, size)
+    types = value_types(model)
+    cells = data.draw(
+        st.lists(st.integers(0, 9), min_size=2 * classes * size, max_size=2 * classes * size)
+    )
+    new = np.array(cells, dtype=np.int64).reshape(2, -1)
+    chosen = choose_groups(new, NOTHING, m, types)
+    for c in chosen:
+        assert len(c.types) == m
+        assert len(set(Counter(c.types).values())) == 1
+        bucket = Bucket(types.signature(c.types), FIRST_TIME, c.taken.sum(axis=0))
+        assert fewest_groups(bucket) == c.groups
+        assert c.taken.sum() == m * c.groups
+    left = left_over(new, chosen)
+    assert (left >= 0).all()
+    if new.sum(axis=0).max() <= new.sum() // m:
+        assert left.max() <= left.sum() // m
+
+
+@pytest.mark.parametrize("m", [2, 4, 6, 8])
+def test_few_signatures_take_nearly_everybody(m: int) -> None:
+    rng = np.random.default_rng(m)
+    shares = np.tile(1.0 / np.arange(8, 18), 5)
+    new = rng.multinomial(4_000, shares / shares.sum(), (4,)).astype(np.int64)
+    chosen = choose_groups(new, NOTHING, m, value_types(classes_model(5, 10)))
+    assert len(chosen) <= 15
+    assert left_over(new, chosen).sum() <= 100 * m
+
+
+def test_new_records_lean_on_old_ones() -> None:
+    """Alone no group of four could take them: they all have one value."""
+    model = classes_model(1, 8)
+    types = value_types(model)
+    signature: Signature = types.signature([0, 0, 0, 0])
+    old = np.full((1, 8), 50, dtype=np.int64)
+    new = np.zeros((1, 8), dtype=np.int64)
+    new[0, 0], new[0, 1], new[0, 2] = 30, 5, 5
+    (chosen,) = choose_groups(new, Surroundings({signature: old}, {signature: 100}), 4, types)
+    together = Bucket(signature, FIRST_TIME, old[0] + chosen.taken[0])
+    assert chosen.groups >= 8
+    assert fewest_groups(together) == 100 + chosen.groups

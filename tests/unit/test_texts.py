@@ -1,0 +1,44 @@
+"""Packed texts are told apart and found again, whatever they are."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pg_mdistinct.core.texts import TextIndex, Texts
+
+# PostgreSQL's texts hold any character but this one; few letters make equal texts likely.
+texts = st.lists(
+    st.text(st.characters(blacklist_characters="\0", blacklist_categories=["Cs"]), max_size=4)
+    | st.text("ab", max_size=3)
+)
+seeds = st.integers(min_value=0, max_value=2**64 - 1)
+
+
+@given(texts)
+def test_texts_come_back(given: list[str]) -> None:
+    packed = Texts.of(given)
+    assert packed.decoded() == given
+    backwards = packed.take(np.arange(len(given))[::-1])
+    assert backwards.decoded() == given[::-1]
+    again = Texts.separated(backwards.joined(), len(given))
+    assert again.decoded() == given[::-1]
+
+
+@given(texts)
+def test_a_part_is_packed_without_the_rest(given: list[str]) -> None:
+    middle = np.arange(len(given) // 3, len(given) * 2 // 3)
+    assert (
+        Texts.of(given).take(middle).joined()
+        == "\0".join(given[len(given) // 3 : len(given) * 2 // 3]).encode()
+    )
+
+
+@settings(deadline=None)  # the first one compiles
+@given(texts, texts, seeds)
+def test_equal_texts_are_found(given: list[str], wanted: list[str], seed: int) -> None:
+    index = TextIndex(Texts.of(given), seed)
+    assert index.first.tolist() == [given.index(text) for text in given]
+    expected = [given.index(text) if text in given else -1 for text in wanted]
+    assert index.find(Texts.of(wanted)).tolist() == expected
