@@ -11,15 +11,20 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from pg_mdistinct.core.arrays import FloatArray
-from pg_mdistinct.server.packed import numbers
-from pg_mdistinct.server.plpython import Plpy
+from pg_mdistinct.core.arrays import FloatArray, IntArray
+from pg_mdistinct.core.texts import TextIndex, Texts
+from pg_mdistinct.server.packed import literal, numbers
+from pg_mdistinct.server.plpython import Plpy, run
 from pg_mdistinct.server.qi_types import QiType
 
 Number = TypeVar("Number", int, float, Decimal)
+Numbers = npt.NDArray[Any]
 
 LONGEST_NUMERIC = 150_000
 """In digits: a bit more than PostgreSQL's longest numeric has."""
+
+LARGEST_TABLE = 1 << 20
+"""Integers that span no more than this are counted, others sorted."""
 
 LEAST_REACH = 9
 """Neighbours of a lone value lie up to so many units away, or a tenth of the value."""
@@ -31,7 +36,7 @@ class ColumnValues:
 
     type: QiType
     texts: Sequence[str]
-    numbers: npt.NDArray[Any]
+    numbers: Numbers
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -44,6 +49,77 @@ class ColumnValues:
         if self.type.dtype is None:
             return _positions_of_decimals(self.texts)
         return _positions_of_numbers(self.numbers)
+
+
+def packed_texts(expression: str) -> str:
+    """Return the SQL that packs texts into one string of bytes."""
+    return (
+        f"pg_catalog.string_agg(pg_catalog.convert_to({expression}, 'UTF8'),"
+        " pg_catalog.decode('00', 'hex'))"
+    )
+
+
+def packed(qi_type: QiType, expression: str) -> str:
+    """Return the SQL that packs the values of a column, for ``unpacked``."""
+    if qi_type.send is not None:
+        return f"pg_catalog.string_agg(pg_catalog.{qi_type.send}({expression}), '')"
+    if qi_type.is_set:
+        return packed_texts(expression)
+    # Equal numbers have equal texts then.
+    return packed_texts(f"pg_catalog.trim_scale({expression})::text")
+
+
+def unpacked(qi_type: QiType, sent: bytes | None, count: int) -> Numbers | Texts:
+    """Return the values of a column as numbers, or as texts where they have none."""
+    if qi_type.dtype is not None:
+        return numbers(sent, qi_type.dtype)
+    return Texts.separated(sent or b"", count)
+
+
+def ranked(
+    plpy: Plpy, qi_type: QiType, sent: Numbers | Texts, table: str, expression: str
+) -> tuple[ColumnValues, IntArray]:
+    """Return the distinct values of a column, and for every row the place of its own."""
+    if isinstance(sent, Texts):
+        return _ranked_texts(qi_type, sent)
+    if sent.dtype.kind == "i" and qi_type.text_of is None:
+        values, code = _ranked_integers(sent)
+        return ColumnValues(qi_type, list(map(str, values.tolist())), values), code
+    values, first, code = np.unique(sent, return_index=True, return_inverse=True)
+    row = run(
+        plpy,
+        f"SELECT coalesce(pg_catalog.array_agg(({expression})::text ORDER BY {expression}), '{{}}')"
+        f" AS texts FROM {table} WHERE v.seq IN (SELECT pg_catalog.unnest($1::int4[]))",
+        ["text"],
+        [literal(first)],
+    )[0]
+    return ColumnValues(qi_type, row["texts"], values), code.astype(np.int64)
+
+
+def _ranked_integers(sent: Numbers) -> tuple[Numbers, IntArray]:
+    """Count instead of sorting, where the numbers lie close together."""
+    if not len(sent):
+        return sent, np.empty(0, dtype=np.int64)
+    lowest, width = int(sent.min()), int(sent.max()) - int(sent.min()) + 1
+    if width > LARGEST_TABLE:
+        values, code = np.unique(sent, return_inverse=True)
+        return values, code.astype(np.int64)
+    offset = sent - lowest
+    there = np.zeros(width, dtype=np.bool_)
+    there[offset] = True
+    return np.flatnonzero(there) + lowest, (np.cumsum(there) - 1)[offset]
+
+
+def _ranked_texts(qi_type: QiType, sent: Texts) -> tuple[ColumnValues, IntArray]:
+    first = TextIndex(sent, secrets.randbits(64)).first
+    rows = np.flatnonzero(first == np.arange(len(sent)))
+    texts = sent.take(rows).decoded()
+    # Python orders texts by code point, as the collation "C" does; numerics by what they are.
+    key = str if qi_type.is_set else Decimal
+    order = sorted(range(len(texts)), key=lambda i: key(texts[i]))
+    rank = np.empty(len(sent), dtype=np.int64)
+    rank[rows[order]] = np.arange(len(rows))
+    return ColumnValues(qi_type, [texts[i] for i in order], np.empty(0)), rank[first]
 
 
 def distinct(plpy: Plpy, qi_type: QiType, query: str) -> ColumnValues:

@@ -13,7 +13,7 @@ from pg_mdistinct.core.errors import MdistinctError
 from pg_mdistinct.core.history import History
 from pg_mdistinct.core.publication import Release
 from pg_mdistinct.server.catalog import Dataset
-from pg_mdistinct.server.packed import gather, gather_arrays, integers, ragged
+from pg_mdistinct.server.packed import Integers, gather_arrays, ragged
 from pg_mdistinct.server.plpython import Plpy, run
 from pg_mdistinct.server.relations import relations_of
 
@@ -103,19 +103,18 @@ def _read_versions(plpy: Plpy, dataset: Dataset, release: int, record_id: str | 
     """Read versions and placement apart and put them together here: two scans and no join."""
     names = relations_of(plpy, dataset.name)
     found = _staged_versions(plpy, names.versions, f"v.release = {release}", record_id)
+    placed = Integers(seq="p.seq", gid="p.gid")
     chosen = "" if record_id is None else " AND p.seq = ANY ($1)"
     row = run(
         plpy,
-        f"SELECT {gather(seq='p.seq', gid='p.gid')} FROM {names.placement} AS p"
-        f" WHERE p.release = {release}{chosen}",
+        f"SELECT {placed.select} FROM {names.placed} AS p WHERE p.release = {release}{chosen}",
         [] if record_id is None else ["int4[]"],
         [] if record_id is None else [found.seq.tolist()],
     )[0]
-    seq = integers(row["seq"])
-    gid = np.zeros(
-        max(int(seq.max(initial=-1)), int(found.seq.max(initial=-1))) + 1, dtype=np.int64
-    )
-    gid[seq] = integers(row["gid"])
+    places = placed.read(row)
+    last = max(int(places["seq"].max(initial=-1)), int(found.seq.max(initial=-1)))
+    gid = np.zeros(last + 1, dtype=np.int64)
+    gid[places["seq"]] = places["gid"]
     return _Versions(found.record_ids, found.seq, found.value, gid[found.seq])
 
 
@@ -123,15 +122,16 @@ def _staged_versions(
     plpy: Plpy, table: str, condition: str = "true", record_id: str | None = None
 ) -> _Versions:
     """Read a table of versions whose groups are not known here."""
+    own = Integers(seq="v.seq", value="v.value")
     row = run(
         plpy,
-        f"SELECT pg_catalog.array_agg(v.record_id) AS record_ids,"
-        f" {gather(seq='v.seq', value='v.value')}"
+        f"SELECT pg_catalog.array_agg(v.record_id) AS record_ids, {own.select}"
         f" FROM {table} AS v WHERE {condition} AND ($1 IS NULL OR v.record_id = $1)",
         ["text"],
         [record_id],
     )[0]
-    return _Versions(row["record_ids"] or [], integers(row["seq"]), integers(row["value"]), NOBODY)
+    columns = own.read(row)
+    return _Versions(row["record_ids"] or [], columns["seq"], columns["value"], NOBODY)
 
 
 @dataclass(frozen=True)
@@ -161,16 +161,23 @@ def _with_planned(groups: _Groups, number: int, planned: Release) -> _Groups:
 
 def _read_groups(plpy: Plpy, dataset: Dataset, values: int) -> _Groups:
     groups = relations_of(plpy, dataset.name).groups
-    packed = gather(release="g.release", gid="g.gid", counterfeits="g.counterfeits")
+    packed = Integers(
+        release="g.release",
+        gid="g.gid",
+        counterfeits="g.counterfeits",
+        size="pg_catalog.cardinality(g.candidates)",
+    )
     row = plpy.execute(
-        f"SELECT {packed}, {gather_arrays('candidates', 'g.candidates')} FROM {groups} AS g"
+        f"SELECT {packed.select}, {gather_arrays('candidates', 'g.candidates')} FROM {groups} AS g"
     )[0]
-    release, gid = integers(row["release"]), integers(row["gid"])
-    order = np.lexsort((gid, release))
-    candidates = ragged(row, "candidates").take(order)
+    read = packed.read(row)
+    order = np.lexsort((read["gid"], read["release"]))
+    candidates = ragged(row, "candidates", read["size"]).take(order)
     known = (candidates.items >= 0) & (candidates.items < values)
     _expect(dataset, known, "rows have values that nobody knows")
-    return _Groups(release[order], gid[order], integers(row["counterfeits"])[order], candidates)
+    return _Groups(
+        read["release"][order], read["gid"][order], read["counterfeits"][order], candidates
+    )
 
 
 def _find(

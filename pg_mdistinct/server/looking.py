@@ -8,6 +8,7 @@ import numpy as np
 
 from pg_mdistinct.core.publication import Release
 from pg_mdistinct.server import bound
+from pg_mdistinct.server.audit import audited
 from pg_mdistinct.server.errors import entry_point
 from pg_mdistinct.server.history import PlannedRelease, read_history
 from pg_mdistinct.server.plpython import Plpy
@@ -15,13 +16,15 @@ from pg_mdistinct.server.publication import Prepared, try_out
 
 
 @entry_point
+@audited("create_buckets")
 def create_buckets(plpy: Plpy, dataset: str) -> list[tuple[object, ...]]:
     """Return every entry of every bucket, with the records that stand at it."""
     prepared, release, _ = _plan(plpy, dataset)
     labels = prepared.model.labels
     buckets = release.buckets
     widest = max((len(entries) for entries in buckets.entries), default=1)
-    cells = np.bincount(release.bucket * widest + release.entry, minlength=0)
+    entry_of = release.entry(prepared.snapshot.value)
+    cells = np.bincount(release.bucket * widest + entry_of, minlength=0)
     records = dict(enumerate(cells.tolist()))
     return [
         (
@@ -38,11 +41,12 @@ def create_buckets(plpy: Plpy, dataset: str) -> list[tuple[object, ...]]:
 
 
 @entry_point
+@audited("assign_records")
 def assign_records(plpy: Plpy, dataset: str) -> list[tuple[object, ...]]:
     """Return the bucket and entry of every record."""
     prepared, release, record_ids = _plan(plpy, dataset)
     values = (prepared.model.labels[code] for code in prepared.snapshot.value.tolist())
-    places = _counted_from_one(release.bucket, release.entry)
+    places = _counted_from_one(release.bucket, release.entry(prepared.snapshot.value))
     return [
         (record_id, value, *place)
         for record_id, value, place in zip(record_ids, values, places, strict=True)
@@ -50,6 +54,7 @@ def assign_records(plpy: Plpy, dataset: str) -> list[tuple[object, ...]]:
 
 
 @entry_point
+@audited("split_buckets")
 def split_buckets(plpy: Plpy, dataset: str) -> list[tuple[object, ...]]:
     """Return the bucket and group of every record."""
     _, release, record_ids = _plan(plpy, dataset)
@@ -58,6 +63,7 @@ def split_buckets(plpy: Plpy, dataset: str) -> list[tuple[object, ...]]:
 
 
 @entry_point
+@audited("preview_risk")
 def preview_risk(plpy: Plpy, dataset: str) -> list[tuple[object, ...]]:
     """Return, release by release, what publishing now would do to the risk of its versions."""
 

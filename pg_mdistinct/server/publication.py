@@ -10,7 +10,6 @@ from typing import TypeVar
 
 import numpy as np
 
-from pg_mdistinct.core.arrays import IntArray
 from pg_mdistinct.core.knowledge import Knowledge, learn
 from pg_mdistinct.core.model import UpdateModel
 from pg_mdistinct.core.publication import Release, check_updates, plan_release
@@ -19,19 +18,21 @@ from pg_mdistinct.server import (
     bound,
     catalog,
     knowledge,
+    latest,
     reading,
     source,
     updates,
     validation,
     writing,
 )
+from pg_mdistinct.server.audit import audited
 from pg_mdistinct.server.catalog import Dataset
 from pg_mdistinct.server.errors import entry_point
 from pg_mdistinct.server.history import PlannedRelease
-from pg_mdistinct.server.knowledge import KnownBefore
+from pg_mdistinct.server.latest import Latest
 from pg_mdistinct.server.plpython import Plpy, Row, run
 from pg_mdistinct.server.progress import Progress
-from pg_mdistinct.server.reading import ReadColumn
+from pg_mdistinct.server.reading import ReadSnapshot
 from pg_mdistinct.server.relations import relations_of
 
 TRIAL_TABLE = "mdistinct_snapshot"
@@ -45,31 +46,39 @@ class Prepared:
 
     dataset: Dataset
     model: UpdateModel
-    snapshot: Snapshot
-    columns: list[ReadColumn]
-    last_seq: IntArray
+    read: ReadSnapshot
+    previous: Latest
     table: str
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """Return the microdata to be published."""
+        return self.read.snapshot
 
     def plan(self, plpy: Plpy) -> Release:
         """Plan the release, with randomness that nobody can predict."""
         rng = np.random.default_rng(secrets.randbits(128))
         dataset = self.dataset
-        with validation.discreet(plpy, dataset):
+        with validation.discreet(plpy, dataset), Progress(plpy) as progress:
             return plan_release(
-                self.snapshot, self.model, dataset.m, dataset.variant, rng, Progress(plpy)
+                self.snapshot, self.model, dataset.m, dataset.variant, rng, progress
             )
 
-    def known_before(self, plpy: Plpy) -> KnownBefore:
-        """Return what the adversary knew before this release."""
-        return knowledge.before(plpy, self.dataset, self.model, self.table, self.last_seq)
+    def absent_risk(self, plpy: Plpy) -> float:
+        """Return the largest risk of all records that the new release will not have."""
+        left = self.previous.known.take(self.read.leaving).largest_risk
+        away = knowledge.largest_risk_of_absent(plpy, self.dataset, self.read.returned)
+        return max(away, float(left.max(initial=0.0)))
 
-    def known_after(self, before: KnownBefore, release: Release) -> tuple[Knowledge, float | None]:
+    def known_after(
+        self, plpy: Plpy, release: Release, absent_risk: float
+    ) -> tuple[Knowledge, float | None]:
         """Return what he will know, and the largest risk of all versions of all records."""
-        known, risk = learn(
-            before.of_snapshot, self.snapshot, release.candidates, release.group, self.model
-        )
+        before, candidates, group = self.read.known, release.candidates, release.group
+        with Progress(plpy) as progress:
+            known, risk = learn(before, self.snapshot, candidates, group, self.model, progress)
         # No version has a risk of 0: that would be none at all.
-        return known, max(float(risk.max(initial=0.0)), before.absent_risk) or None
+        return known, max(float(risk.max(initial=0.0)), absent_risk) or None
 
 
 class _RollBack(Exception):  # noqa: N818 - no error: the way out of a trial
@@ -77,32 +86,32 @@ class _RollBack(Exception):  # noqa: N818 - no error: the way out of a trial
 
 
 @entry_point
+@audited("publish", writes=True)
 def publish(plpy: Plpy, dataset: str, wait: bool | None) -> Row:
     """Publish the next release; nothing of it is visible unless all of it is written."""
     started = time.monotonic()
     found = catalog.lock(plpy, dataset, wait=bool(wait))
     partitions = writing.create_partitions(plpy, found)
     prepared = _prepare(plpy, found, partitions["versions"])
-    before = prepared.known_before(plpy)
     release = prepared.plan(plpy)
-    known, max_risk = prepared.known_after(before, release)
+    known, max_risk = prepared.known_after(plpy, release, prepared.absent_risk(plpy))
     bound.keep(plpy, found, prepared.model, max_risk, PlannedRelease(prepared.table, release))
-    writing.write(plpy, found, release, prepared.columns, partitions, before)
-    knowledge.store(plpy, found, prepared.model, known)
+    _write(plpy, prepared, release, known, partitions)
     row = figures(prepared, release, max_risk, started)
     _record(plpy, found, row)
     return row
 
 
 @entry_point
+@audited("preview")
 def preview(plpy: Plpy, dataset: str, wait: bool | None) -> Row:
     """Return the row that publishing would return, also where a bound would refuse it."""
     started = time.monotonic()
-    prepared, before = try_out(
-        plpy, dataset, lambda prepared: (prepared, prepared.known_before(plpy)), wait=bool(wait)
+    prepared, absent_risk = try_out(
+        plpy, dataset, lambda prepared: (prepared, prepared.absent_risk(plpy)), wait=bool(wait)
     )
     release = prepared.plan(plpy)
-    _, max_risk = prepared.known_after(before, release)
+    _, max_risk = prepared.known_after(plpy, release, absent_risk)
     return figures(prepared, release, max_risk, started)
 
 
@@ -143,13 +152,32 @@ def _prepare(plpy: Plpy, dataset: Dataset, table: str) -> Prepared:
     source.check(plpy, dataset)
     model = updates.read_model(plpy, dataset)
     staged = reading.stage(plpy, dataset, table)
-    validation.check_staged(plpy, dataset, staged)
+    rows = reading.read(plpy, staged)
+    if rows is None:
+        validation.refuse(plpy, dataset, staged, reading.unknown_values(plpy, dataset))
     with validation.discreet(plpy, dataset):
         model.check(dataset.m, dataset.variant)
-    read = reading.read(plpy, dataset, staged)
+    previous = knowledge.latest_release(plpy, dataset, model)
+    read = reading.snapshot(plpy, dataset, staged, rows, previous)
     impossible = check_updates(read.snapshot, model)
     validation.refuse_updates(plpy, staged, read.snapshot, model, impossible)
-    return Prepared(dataset, model, read.snapshot, read.columns, read.last_seq, table)
+    return Prepared(dataset, model, read, previous, table)
+
+
+def _write(
+    plpy: Plpy,
+    prepared: Prepared,
+    release: Release,
+    known: Knowledge,
+    partitions: dict[str, str],
+) -> None:
+    """Write the release, and keep of it what the next one needs."""
+    dataset, read = prepared.dataset, prepared.read
+    writing.write(plpy, dataset, release, read.columns, partitions)
+    writing.update_absent(plpy, dataset, read.returned, prepared.previous, read.leaving)
+    value, candidates = read.snapshot.value, release.candidates
+    new = Latest(read.record_ids, release.group, value, candidates, known)
+    latest.store(plpy, dataset, prepared.model, new)
 
 
 def _record(plpy: Plpy, dataset: Dataset, row: Row) -> None:

@@ -20,6 +20,20 @@ DATA, PUBLISHED, CATALOG, SOURCES = (
 )
 VIEWS = ((PUBLISHED, ""), (PUBLISHED, "_counterfeits"), (CATALOG, "_membership"))
 KINDS = ("versions", "placement", "groups", "absent", "domain", "knowledge")
+LATEST = (
+    "model",
+    "record_ids",
+    "gid",
+    "value",
+    "group_sizes",
+    "group_values",
+    "state",
+    "candidates",
+    "kept",
+    "belief",
+    "past",
+)
+"""The columns that keep the latest release packed."""
 TABLES = tuple((DATA, f"_{kind}") for kind in KINDS)
 
 
@@ -37,6 +51,15 @@ class Relations:
     domain: str
     knowledge: str
     reader: str
+
+    @property
+    def placed(self) -> str:
+        """Return the placement as a subquery with a row (release, seq, gid) for every version."""
+        return (
+            "(SELECT c.release, c.first + (m.number - 1)::integer AS seq, m.gid"
+            f" FROM {self.placement} AS c CROSS JOIN LATERAL"
+            " pg_catalog.unnest(c.gids) WITH ORDINALITY AS m (gid, number))"
+        )
 
 
 def relations_of(plpy: Plpy, dataset: str) -> Relations:
@@ -85,21 +108,22 @@ def create(plpy: Plpy, dataset: str, qi: Sequence[QiType], value_type: str) -> N
         f"CREATE TABLE {names.versions} ("
         f'release integer NOT NULL, seq integer, record_id text COLLATE "C", {own} value integer'
         ") PARTITION BY LIST (release)",
-        f"CREATE TABLE {names.placement} ("
-        "release integer NOT NULL, seq integer NOT NULL, gid integer NOT NULL"
-        ") PARTITION BY LIST (release)",
+        # A few hundred versions a row, from seq = first on: a row for each would take as long to
+        # write as the versions themselves.
+        f"CREATE TABLE {names.placement} (release integer NOT NULL, first integer NOT NULL,"
+        " gids integer[] NOT NULL) PARTITION BY LIST (release)",
         f"CREATE TABLE {names.groups} ("
         f"release integer NOT NULL, gid integer NOT NULL, {general} candidates integer[] NOT NULL,"
         " counterfeits integer NOT NULL, PRIMARY KEY (release, gid)) PARTITION BY LIST (release)",
         f"CREATE TABLE {names.absent} ("
         'record_id text COLLATE "C" PRIMARY KEY, release integer NOT NULL, gid integer NOT NULL,'
         " value integer NOT NULL, knowledge bytea NOT NULL, risk double precision NOT NULL)",
-        f"CREATE TABLE {names.knowledge} ("
-        "first integer PRIMARY KEY, model bytea NOT NULL, candidates bytea NOT NULL,"
-        " kept bytea NOT NULL, belief bytea NOT NULL, past bytea NOT NULL)",
-        # Probabilities do not compress; trying to takes longer than writing them.
-        f"ALTER TABLE {names.knowledge} ALTER COLUMN belief SET STORAGE EXTERNAL,"
-        " ALTER COLUMN past SET STORAGE EXTERNAL",
+        f"CREATE TABLE {names.knowledge} (first integer PRIMARY KEY, "
+        + ", ".join(f"{column} bytea NOT NULL" for column in LATEST)
+        + ")",
+        # Numbers hardly compress; trying to takes longer than writing them.
+        f"ALTER TABLE {names.knowledge} "
+        + ", ".join(f"ALTER COLUMN {column} SET STORAGE EXTERNAL" for column in LATEST),
     ):
         plpy.execute(statement)
 
@@ -113,17 +137,18 @@ def create_views(
         f"g.q{i} AS {plpy.quote_ident(column)}, " for i, column in enumerate(qi_columns, start=1)
     )
     for statement in (
-        f"CREATE VIEW {names.published} AS"
+        # A barrier: a reader's own function in WHERE sees no value that was never published.
+        f"CREATE VIEW {names.published} WITH (security_barrier) AS"
         f" SELECT g.release, g.gid, {qi} d.value AS {plpy.quote_ident(sensitive_column)}"
         f" FROM {names.groups} AS g"
         " CROSS JOIN LATERAL pg_catalog.unnest(g.candidates) AS c (code)"
         f" JOIN {names.domain} AS d ON d.code = c.code",
-        f"CREATE VIEW {names.counterfeits} AS"
+        f"CREATE VIEW {names.counterfeits} WITH (security_barrier) AS"
         f" SELECT g.release, g.gid, g.counterfeits AS count FROM {names.groups} AS g"
         " WHERE g.counterfeits > 0",
         f"CREATE VIEW {names.membership} AS"
         f" SELECT v.release, v.record_id, p.gid FROM {names.versions} AS v"
-        f" JOIN {names.placement} AS p ON p.release = v.release AND p.seq = v.seq",
+        f" JOIN {names.placed} AS p ON p.release = v.release AND p.seq = v.seq",
         f"GRANT SELECT ON {names.published}, {names.counterfeits}"
         " TO mdistinct_reader, mdistinct_admin",
         f"GRANT SELECT ON {names.membership} TO mdistinct_admin",
@@ -131,12 +156,30 @@ def create_views(
         plpy.execute(statement)
 
 
+def add_columns(plpy: Plpy, dataset: str, had: int, qi: Sequence[QiType]) -> None:
+    """Give the tables of versions and groups more columns; past releases are NULL there."""
+    names = relations_of(plpy, dataset)
+    for i, column in enumerate(qi, start=had + 1):
+        plpy.execute(f"ALTER TABLE {names.versions} ADD COLUMN q{i} {column.stored}")
+        plpy.execute(f"ALTER TABLE {names.groups} ADD COLUMN q{i} {column.generalized}")
+
+
 def drop(plpy: Plpy, dataset: str) -> None:
     """Drop all that belongs to the dataset; never the source."""
-    for schema, suffix in VIEWS:
-        plpy.execute(f"DROP VIEW IF EXISTS {qualified(plpy, schema, dataset + suffix)}")
+    drop_views(plpy, dataset)
     for schema, suffix in TABLES:
         plpy.execute(f"DROP TABLE IF EXISTS {qualified(plpy, schema, dataset + suffix)}")
+    drop_readers(plpy, dataset)
+
+
+def drop_views(plpy: Plpy, dataset: str) -> None:
+    """Drop the relations that readers and admins look at."""
+    for schema, suffix in VIEWS:
+        plpy.execute(f"DROP VIEW IF EXISTS {qualified(plpy, schema, dataset + suffix)}")
+
+
+def drop_readers(plpy: Plpy, dataset: str) -> None:
+    """Drop the functions that touch the source."""
     for signature in list(_functions(plpy, dataset)):
         plpy.execute(f"DROP ROUTINE {signature}")
 

@@ -12,6 +12,7 @@ from pg_mdistinct.core.knowledge import recall
 from pg_mdistinct.core.model import UpdateModel
 from pg_mdistinct.core.update_graph import Beliefs, beliefs, edges, risks
 from pg_mdistinct.server import catalog, updates
+from pg_mdistinct.server.audit import audited
 from pg_mdistinct.server.catalog import Dataset
 from pg_mdistinct.server.errors import bad_parameter, entry_point, require
 from pg_mdistinct.server.history import read_history
@@ -19,6 +20,7 @@ from pg_mdistinct.server.plpython import Plpy, Row
 
 
 @entry_point
+@audited("risk")
 def risk(plpy: Plpy, dataset: str, at_release: int | None) -> Row:
     """Return record, release, risk and number of candidates of every version, as four lists."""
     found = catalog.find(plpy, dataset)
@@ -36,6 +38,7 @@ def risk(plpy: Plpy, dataset: str, at_release: int | None) -> Row:
 
 
 @entry_point
+@audited("republication_risk")
 def republication_risk(plpy: Plpy, dataset: str) -> float | None:
     """Return the largest risk of any version after any release so far, under the present model."""
     found = catalog.find(plpy, dataset)
@@ -45,6 +48,7 @@ def republication_risk(plpy: Plpy, dataset: str) -> float | None:
 
 
 @entry_point
+@audited("sug")
 def sug(
     plpy: Plpy, dataset: str, record_id: str, true_path: bool | None
 ) -> list[tuple[object, ...]]:

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from pg_mdistinct.core import errors
 from pg_mdistinct.core.errors import MdistinctError
 from pg_mdistinct.server import relations
 from pg_mdistinct.server.catalog import Dataset
-from pg_mdistinct.server.plpython import Plpy, run, sqlstate_of
+from pg_mdistinct.server.plpython import Plpy, Row, run, sqlstate_of
 from pg_mdistinct.server.qi_types import qi_type_of
 
-# Texts of values must not depend on the settings of whoever publishes.
+# Texts of values must not depend on the settings of whoever publishes. Row-level security that
+# would hide rows, or run its owner's code, is an error. What the source has to say besides errors
+# is not for publishers.
 SETTINGS = (
     "SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO, YMD' SET intervalstyle = postgres"
     " SET timezone = 'UTC' SET extra_float_digits = 1 SET bytea_output = hex SET lc_monetary = 'C'"
+    " SET row_security = off SET client_min_messages = error"
 )
 
 RELATION_KINDS = "rvmpf"
+VIEW = "v"
 
 # A type is stored as itself only if reading its texts runs no code of the type's owner: domains
 # and composite types may hide a CHECK, whose functions would run with the rights of our owner.
@@ -104,6 +110,12 @@ def quoted_name(plpy: Plpy, oid: int) -> str:
 
 def check(plpy: Plpy, dataset: Dataset) -> None:
     """Refuse a source that is gone, or whose columns are not those that were registered."""
+    check_columns(dataset, columns_of(plpy, find(plpy, dataset)))
+    _check_reader(plpy, dataset)
+
+
+def find(plpy: Plpy, dataset: Dataset) -> int:
+    """Return the OID of the source, which is known by its name; none is an error."""
     found = run(
         plpy,
         "SELECT c.oid FROM pg_catalog.pg_class AS c"
@@ -115,22 +127,23 @@ def check(plpy: Plpy, dataset: Dataset) -> None:
     if not found.nrows():
         raise MdistinctError(
             f'the source {dataset.source} of dataset "{dataset.name}" does not exist',
-            hint="Create it again under this name; mdistinct_drop forgets a dataset for good.",
+            hint="Create it again under this name, or name another one: "
+            "mdistinct_alter(dataset, source => ...).",
             sqlstate="42P01",
         )
-    _check_columns(dataset, columns_of(plpy, int(found[0]["oid"])))
-    _check_reader(plpy, dataset)
+    return int(found[0]["oid"])
 
 
-def _check_columns(dataset: Dataset, columns: Mapping[str, Column]) -> None:
+def check_columns(dataset: Dataset, columns: Mapping[str, Column]) -> None:
+    """Refuse columns that are not those that were registered."""
     for name, declared in dataset.column_types:
         if name in columns and columns[name].declared == declared:
             continue
         trouble = f"is now of type {columns[name].declared}" if name in columns else "is gone"
         raise MdistinctError(
             f'column "{name}" of {dataset.source} was registered as {declared} and {trouble}',
-            hint="Give the column its name and type back, or put a view in the table's place that "
-            "has the columns as they were registered.",
+            hint="Give the column its name and type back, or make a view that has the columns as "
+            "they were registered the source: mdistinct_alter(dataset, source => ...).",
             sqlstate=errors.SOURCE_CHANGED,
         )
 
@@ -141,6 +154,12 @@ def create_reader(plpy: Plpy, source: int, dataset: Dataset) -> None:
     One reads the source, the other turns a text into the text of a sensitive value. They do all
     conversions, so that code behind the source's types runs as the source's owner.
     """
+    if dataset.source_schema.startswith("pg_temp"):
+        raise MdistinctError(
+            f"{dataset.source_table} is a temporary table or view",
+            hint="Register one that is there for everybody who publishes.",
+            sqlstate="42809",
+        )
     columns = columns_of(plpy, source)
     sensitive = columns[dataset.sensitive_column]
     record_id = columns[dataset.id_column]
@@ -167,6 +186,7 @@ def create_reader(plpy: Plpy, source: int, dataset: Dataset) -> None:
         f"SELECT {_text(f'$1::{sensitive.declared}', sensitive)}",
     )
     _hand_over(plpy, source, (f"{reader}()", f"{reader}(text)"))
+    _check_reader(plpy, dataset)
 
 
 def _text(expression: str, column: Column) -> str:
@@ -211,23 +231,106 @@ def _hand_over(plpy: Plpy, source: int, signatures: tuple[str, ...]) -> None:
 
 
 def _check_reader(plpy: Plpy, dataset: Dataset) -> None:
-    """Refuse a reader that is missing, or that would run with the rights of our owner."""
+    """Refuse a reader that is missing, or would run anybody's code with rights of others."""
     reader = relations.relations_of(plpy, dataset.name).reader
     for signature in (f"{reader}()", f"{reader}(text)"):
         found = run(
             plpy,
-            "SELECT p.prosecdef FROM pg_catalog.pg_proc AS p"
-            " WHERE p.oid = pg_catalog.to_regprocedure($1)",
+            "SELECT p.prosecdef, p.proowner AS owner,"
+            # A type of somebody's own may bring casts, which would run with the rights of ours.
+            " NOT EXISTS (SELECT FROM pg_catalog.pg_type AS t WHERE t.oid = ANY"
+            " (coalesce(p.proallargtypes, p.proargtypes::pg_catalog.oid[]) || p.prorettype)"
+            " AND t.typnamespace <> 'pg_catalog'::pg_catalog.regnamespace) AS has_plain_types"
+            " FROM pg_catalog.pg_proc AS p WHERE p.oid = pg_catalog.to_regprocedure($1)",
             ["text"],
             [signature],
         )
-        if not found.nrows() or not found[0]["prosecdef"]:
+        trouble = _trouble_with(found[0]) if found.nrows() else "does not exist"
+        if trouble:
             raise MdistinctError(
-                f"function {signature}, which reads the source of the dataset, "
-                + ("is not SECURITY DEFINER" if found.nrows() else "does not exist"),
+                f"function {signature}, which reads the source of the dataset, {trouble}",
                 hint="It is made by mdistinct_register; restore it from a backup.",
                 sqlstate="55000",
             )
+        _check_rights(plpy, dataset, signature, int(found[0]["owner"]))
+
+
+def _trouble_with(reader: Row) -> str | None:
+    if not reader["prosecdef"]:
+        return "is not SECURITY DEFINER"
+    return None if reader["has_plain_types"] else "uses types that are not PostgreSQL's own"
+
+
+def _check_rights(plpy: Plpy, dataset: Dataset, reader: str, owner: int) -> None:
+    """Refuse a source whose owner could have code of his run with the rights of another.
+
+    Views and types run code when they are read, with the rights of whoever reads.
+    """
+    found = run(
+        plpy,
+        "SELECT c.relkind AS kind, pg_catalog.pg_get_userbyid(c.relowner) AS owner,"
+        " pg_catalog.pg_get_userbyid($3) AS reads, EXISTS (SELECT FROM pg_catalog.pg_attribute AS a"
+        " JOIN pg_catalog.pg_type AS t ON t.oid = a.atttypid"
+        " WHERE a.attrelid = c.oid AND a.attname = ANY ($4)"
+        " AND t.typnamespace <> 'pg_catalog'::pg_catalog.regnamespace) AS has_own_types"
+        " FROM pg_catalog.pg_class AS c"
+        " JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace"
+        " WHERE n.nspname = $1 AND c.relname = $2 AND c.relowner <> $3",
+        ["name", "name", "oid", "name[]"],
+        [
+            dataset.source_schema,
+            dataset.source_table,
+            owner,
+            [name for name, _ in dataset.column_types],
+        ],
+    )
+    for row in found:
+        if row["kind"] == VIEW or row["has_own_types"]:
+            raise MdistinctError(
+                f"code of {dataset.source}, which belongs to {row['owner']}, would run with the "
+                f"rights of {row['reads']}, who reads it",
+                hint="A view, and a table with types that are not PostgreSQL's own, is registered "
+                f"by its owner or a superuser; a superuser can give function {reader} to "
+                f"{row['owner']}.",
+                sqlstate="42501",
+            )
+
+
+@contextmanager
+def foreign_code(plpy: Plpy) -> Iterator[None]:
+    """Run code of the source's owner; refuse what it has done to the session.
+
+    A setting that a function changes for the session outlives the function, and search_path
+    decides what our own statements mean. A temporary table comes before one of the same name that
+    the caller may mean later.
+    """
+    before = _session(plpy)
+    yield
+    # These two statements mean the same on any path.
+    path = plpy.execute("SELECT pg_catalog.current_setting('search_path') AS path")[0]["path"]
+    plpy.execute("SELECT pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true)")
+    after = {**_session(plpy), "the setting search_path": path}
+    changed = sorted(name for name in after if after[name] != before.get(name))
+    if changed:
+        raise MdistinctError(
+            f"the code behind the source has changed {changed[0]}",
+            hint="Functions that the source calls may neither make settings nor leave temporary "
+            "tables behind.",
+            sqlstate="39000",
+        )
+
+
+def _session(plpy: Plpy) -> dict[str, Any]:
+    """Return what a session keeps that could mislead whoever goes on with it."""
+    settings = plpy.execute("SELECT s.name, s.setting FROM pg_catalog.pg_show_all_settings() AS s")
+    temporary = plpy.execute(
+        "SELECT pg_catalog.array_agg(t.oid ORDER BY t.oid) AS oids FROM pg_catalog.pg_type AS t"
+        " WHERE t.typnamespace = pg_catalog.pg_my_temp_schema()"
+    )[0]
+    return {
+        "the temporary tables of the session": temporary["oids"],
+        **{f"the setting {row['name']}": row["setting"] for row in settings},
+    }
 
 
 def labels_of(plpy: Plpy, dataset: Dataset, texts: list[str]) -> dict[str, str]:
@@ -238,7 +341,8 @@ def labels_of(plpy: Plpy, dataset: Dataset, texts: list[str]) -> dict[str, str]:
         f"SELECT t.value, {reader}(t.value) AS label FROM pg_catalog.unnest($1) AS t (value)"
     )
     try:
-        rows = run(plpy, statement, ["text[]"], [texts])
+        with foreign_code(plpy):
+            rows = run(plpy, statement, ["text[]"], [texts])
     except plpy.SPIError as error:
         if len(texts) > 1:
             return {text: labels_of(plpy, dataset, [text])[text] for text in texts}
@@ -257,7 +361,8 @@ def no_right_to_read(dataset: Dataset, reason: str | None) -> MdistinctError:
     return MdistinctError(
         f'the source {dataset.source} of dataset "{dataset.name}" may not be read',
         hint=f"Grant SELECT on {dataset.source} to the owner of function "
-        f'{relations.SOURCES}."{dataset.name}"().',
+        f'{relations.SOURCES}."{dataset.name}"(), and see that no row-level security keeps rows '
+        "from that role.",
         detail=reason,
         sqlstate="42501",
     )

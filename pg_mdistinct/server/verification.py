@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from pg_mdistinct.core.verify import find_violations
 from pg_mdistinct.server import catalog, reading, updates
+from pg_mdistinct.server.audit import audited
 from pg_mdistinct.server.catalog import Dataset
 from pg_mdistinct.server.errors import entry_point
 from pg_mdistinct.server.history import read_history
@@ -14,6 +15,7 @@ from pg_mdistinct.server.relations import relations_of
 
 
 @entry_point
+@audited("verify")
 def verify(plpy: Plpy, dataset: str) -> list[tuple[object, ...]]:
     """Return one row for each violation; none: the principle holds.
 
@@ -49,7 +51,7 @@ def _values_outside_their_group(plpy: Plpy, dataset: Dataset) -> Iterator[tuple[
                 "SELECT v.release, p.gid, v.record_id,"
                 " pg_catalog.format('the record''s own value of %I is outside its group', $1)"
                 f" AS detail FROM {names.versions} AS v"
-                f" JOIN {names.placement} AS p ON p.release = v.release AND p.seq = v.seq"
+                f" JOIN {names.placed} AS p ON p.release = v.release AND p.seq = v.seq"
                 f" JOIN {names.groups} AS g ON g.release = p.release AND g.gid = p.gid"
                 f" WHERE NOT {qi_type.contains.format(f'g.q{i}', f'v.q{i}')}",
                 ["text"],

@@ -10,6 +10,7 @@ from pg_mdistinct.core.knowledge import recall
 from pg_mdistinct.core.model import M_DISTINCT, UpdateModel
 from pg_mdistinct.core.publication import Release, plan_release
 from pg_mdistinct.core.snapshot import QiColumn, Snapshot
+from pg_mdistinct.core.texts import TextIndex, Texts
 from pg_mdistinct.core.update_graph import risks
 from pg_mdistinct.core.verify import find_violations
 from pg_mdistinct.server.errors import entry_point
@@ -22,6 +23,7 @@ RECORDS, VALUES, M = 60, 8, 3
 def compile_core(plpy: Plpy) -> None:
     """Run every kernel: publish twice under models of different kinds, and verify."""
     apart = np.arange(VALUES) // 4
+    TextIndex(Texts.of("abc"), 0).find(Texts.of("cd"))
     for reach in (apart[:, None] == apart, _chain()):
         _publish_twice(UpdateModel(_equally_likely(reach), np.ones(VALUES, bool), "abcdefgh"))
 

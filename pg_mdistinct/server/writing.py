@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 
 import numpy as np
 
 from pg_mdistinct.core.arrays import IntArray, Ragged
 from pg_mdistinct.core.publication import Release
+from pg_mdistinct.core.texts import TextIndex, Texts
+from pg_mdistinct.server import latest
 from pg_mdistinct.server.catalog import Dataset
-from pg_mdistinct.server.knowledge import KnownBefore, packed_rows
+from pg_mdistinct.server.latest import Latest
+from pg_mdistinct.server.packed import literal
 from pg_mdistinct.server.plpython import Plpy, run
 from pg_mdistinct.server.qi_types import quoted_element
 from pg_mdistinct.server.reading import ReadColumn
 from pg_mdistinct.server.relations import partition_of, relations_of
 
 PARTITIONED = ("versions", "placement", "groups")
+
+VERSIONS_A_ROW = 400
+"""Of the placement: what fits into a row that PostgreSQL keeps in one piece."""
 
 
 def create_partitions(plpy: Plpy, dataset: Dataset) -> dict[str, str]:
@@ -27,9 +32,9 @@ def create_partitions(plpy: Plpy, dataset: Dataset) -> dict[str, str]:
     for kind in PARTITIONED:
         made[kind] = partition_of(plpy, dataset.name, kind, release)
         plpy.execute(
-            f"CREATE TABLE {made[kind]} (LIKE {getattr(names, kind)} INCLUDING INDEXES,"
-            # Spares ATTACH PARTITION the scan.
-            f" CHECK (release = {release}))"
+            # ATTACH PARTITION makes the indexes, faster than they grow row by row; the constraint
+            # spares it the scan.
+            f"CREATE TABLE {made[kind]} (LIKE {getattr(names, kind)}, CHECK (release = {release}))"
         )
     return made
 
@@ -40,12 +45,10 @@ def write(
     release: Release,
     columns: Sequence[ReadColumn],
     partitions: dict[str, str],
-    before: KnownBefore,
 ) -> None:
-    """Write placement and groups, bring the absent up to date and show the release."""
+    """Write placement and groups, and show the release."""
     _write_placement(plpy, dataset, release, partitions["placement"])
     _write_groups(plpy, dataset, release, columns, partitions["groups"])
-    _update_absent(plpy, dataset, partitions["versions"], before)
     names = relations_of(plpy, dataset.name)
     for kind in PARTITIONED:
         plpy.execute(
@@ -57,87 +60,107 @@ def write(
 def _write_placement(plpy: Plpy, dataset: Dataset, release: Release, table: str) -> None:
     run(
         plpy,
-        f"INSERT INTO {table} (release, seq, gid)"
-        f" SELECT {dataset.last_release + 1}, t.number - 1, t.gid"
-        " FROM pg_catalog.unnest($1) WITH ORDINALITY AS t (gid, number)",
-        ["int4[]"],
-        [(release.group + 1).tolist()],
+        f"INSERT INTO {table} (release, first, gids)"
+        f" SELECT {dataset.last_release + 1}, f.first,"
+        # The subquery, for a literal is read again wherever it stands by itself.
+        f" ((SELECT $1::int4[]))[f.first + 1 : f.first + {VERSIONS_A_ROW}]"
+        f" FROM pg_catalog.generate_series(0, $2 - 1, {VERSIONS_A_ROW}) AS f (first)",
+        ["text", "int4"],
+        [literal(release.group + 1), len(release.group)],
     )
 
 
 def _write_groups(
     plpy: Plpy, dataset: Dataset, release: Release, columns: Sequence[ReadColumn], table: str
 ) -> None:
-    qi = [f"q{i}" for i in range(1, len(columns) + 1)]
-    shown = [
-        _sets(column.texts, members)
-        if members is not None
-        else _ranges(column, release.low[i], release.high[i])
-        for i, (column, members) in enumerate(zip(columns, release.members, strict=True))
-    ]
-    candidates = _array_literals(
-        list(map(str, range(_width(release.candidates)))), release.candidates
+    """Write the groups; their place on disk tells nothing that they do not show themselves.
+
+    They come in the order of gids, which are random. What a column shows is sent once for all
+    groups that show the same, and joined here.
+    """
+    numbers = {
+        "first": release.candidates.offsets[:-1] + 1,
+        "last": release.candidates.offsets[1:],
+        "counterfeits": release.counterfeits,
+    }
+    different, joins = [], []
+    for i, (column, members) in enumerate(zip(columns, release.members, strict=True), start=1):
+        shown, which = (
+            _sets(column.texts, members)
+            if members is not None
+            else _ranges(column, release.low[i - 1], release.high[i - 1])
+        )
+        numbers[f"q{i}"] = which + 1
+        different.append(shown)
+        joins.append(
+            f" LEFT JOIN (SELECT s.number, s.shown::{column.type.generalized} AS shown"
+            f" FROM pg_catalog.unnest(${i + 1}) WITH ORDINALITY AS s (shown, number)"
+            f" OFFSET 0) AS s{i} ON s{i}.number = g.q{i}"
+        )
+    unnested = "".join(
+        f", pg_catalog.unnest(${i}::int4[]) AS {name}"
+        for i, name in enumerate(numbers, start=len(columns) + 2)
     )
-    casts = "".join(
-        f"t.{name}::{column.type.generalized}, " for name, column in zip(qi, columns, strict=True)
-    )
-    parameters = ", ".join(f"${i}" for i in range(1, len(qi) + 3))
+    qi = range(1, len(columns) + 1)
     run(
         plpy,
-        f"INSERT INTO {table} (release, gid, {', '.join(qi)}, candidates, counterfeits)"
-        f" SELECT {dataset.last_release + 1}, t.gid, {casts} t.candidates::int4[], t.counterfeits"
-        f" FROM unnest({parameters}) WITH ORDINALITY"
-        f" AS t ({', '.join(qi)}, candidates, counterfeits, gid)"
-        # In the order of gids, which are random: the place on disk tells nothing.
-        " ORDER BY t.gid",
-        ["text[]"] * (len(qi) + 1) + ["int4[]"],
-        [*shown, candidates, release.counterfeits.tolist()],
+        f"INSERT INTO {table} (release, gid, {', '.join(f'q{i}' for i in qi)}, candidates,"
+        f" counterfeits) SELECT {dataset.last_release + 1}, g.gid,"
+        f" {', '.join(f's{i}.shown' for i in qi)},"
+        " ((SELECT $1::int4[]))[g.first : g.last], g.counterfeits"
+        f" FROM (SELECT pg_catalog.generate_series(1, {len(release.counterfeits)}) AS gid"
+        f"{unnested} OFFSET 0) AS g" + "".join(joins),
+        ["text", *["text[]"] * len(columns), *["text"] * len(numbers)],
+        [literal(release.candidates.items), *different, *map(literal, numbers.values())],
     )
 
 
-def _ranges(column: ReadColumn, low: IntArray, high: IntArray) -> list[str]:
-    """Return the range literal of every group."""
+def _ranges(column: ReadColumn, low: IntArray, high: IntArray) -> tuple[list[str], IntArray]:
+    """Return the literals of different ranges, and which of them each group shows."""
     assert column.type.bounds is not None
-    used = np.unique(np.concatenate([low, high]))
-    lows, highs = column.type.bounds([column.texts[code] for code in used.tolist()])
-    ends = zip(
-        np.searchsorted(used, low).tolist(), np.searchsorted(used, high).tolist(), strict=True
-    )
-    return [lows[a] + highs[b] for a, b in ends]
+    width = len(column.texts)
+    pairs, which = np.unique(low * width + high, return_inverse=True)
+    lows, highs = column.type.bounds(column.texts)
+    ends = zip((pairs // width).tolist(), (pairs % width).tolist(), strict=True)
+    return [lows[a] + highs[b] for a, b in ends], which
 
 
-def _sets(texts: Sequence[str], members: Ragged) -> list[str]:
-    """Return the array literal of every group's set of values."""
-    return _array_literals([quoted_element(text) for text in texts], members)
+def _sets(texts: Sequence[str], members: Ragged) -> tuple[list[str], IntArray]:
+    """Return the array literals of different sets, and which of them each group shows."""
+    packed = Texts(members.items.tobytes(), 8 * members.offsets[:-1], 8 * members.offsets[1:])
+    first = TextIndex(packed, 0).first
+    rows, which = np.unique(first, return_inverse=True)
+    elements = [quoted_element(text) for text in texts]
+    return [
+        "{" + ",".join(elements[item] for item in members.row(row).tolist()) + "}"
+        for row in rows.tolist()
+    ], which
 
 
-def _array_literals(elements: Sequence[str], rows: Ragged) -> list[str]:
-    items = [elements[item] for item in rows.items.tolist()]
-    offsets = rows.offsets.tolist()
-    return ["{" + ",".join(items[start:end]) + "}" for start, end in pairwise(offsets)]
-
-
-def _width(rows: Ragged) -> int:
-    return int(np.max(rows.items, initial=-1)) + 1
-
-
-def _update_absent(plpy: Plpy, dataset: Dataset, versions: str, before: KnownBefore) -> None:
+def update_absent(
+    plpy: Plpy, dataset: Dataset, returned: list[str], previous: Latest, leaving: IntArray
+) -> None:
     """Keep the last version of every record that the new release does not have."""
-    names = relations_of(plpy, dataset.name)
-    previous = dataset.last_release
-    plpy.execute(
-        f"DELETE FROM {names.absent} AS a USING {versions} AS v WHERE v.record_id = a.record_id"
-    )
-    if not len(before.leaving):
+    absent = relations_of(plpy, dataset.name).absent
+    if returned:
+        run(plpy, f"DELETE FROM {absent} WHERE record_id = ANY ($1)", ["text[]"], [returned])
+    if not len(leaving):
         return
-    known = before.previous.take(before.leaving)
+    known = previous.known.take(leaving).compact()
     run(
         plpy,
-        f"INSERT INTO {names.absent} (record_id, release, gid, value, knowledge, risk)"
-        " SELECT p.record_id, p.release, g.gid, p.value, t.knowledge, t.risk"
-        " FROM unnest($1, $2, $3) AS t (seq, knowledge, risk)"
-        f" JOIN {names.versions} AS p ON p.seq = t.seq AND p.release = {previous}"
-        f" JOIN {names.placement} AS g ON g.seq = t.seq AND g.release = {previous}",
-        ["int4[]", "bytea[]", "float8[]"],
-        [before.leaving.tolist(), packed_rows(known), known.largest_risk.tolist()],
+        f"INSERT INTO {absent} (record_id, release, gid, value, knowledge, risk)"
+        f" SELECT t.record_id, {dataset.last_release}, t.gid, t.value, s.knowledge, s.risk"
+        " FROM unnest($1, $2::int4[], $3::int4[], $4::int4[])"
+        " AS t (record_id, gid, value, state)"
+        " JOIN unnest($5, $6) WITH ORDINALITY AS s (knowledge, risk, state) ON s.state = t.state",
+        ["text[]", "text", "text", "text", "bytea[]", "float8[]"],
+        [
+            previous.record_ids.take(leaving).decoded(),
+            literal(previous.group[leaving] + 1),
+            literal(previous.value[leaving]),
+            literal(known.state + 1),
+            latest.packed_one_by_one(known.states),
+            known.states.largest_risk.tolist(),
+        ],
     )

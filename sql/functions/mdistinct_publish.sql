@@ -6,6 +6,12 @@ VOLATILE
 PARALLEL UNSAFE
 SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+-- Names of types are compared as they are written.
+SET quote_all_identifiers = off
+-- They would show a caller the values that statements work with.
+SET debug_print_parse = off
+SET debug_print_rewritten = off
+SET debug_print_plan = off
 SET datestyle = 'ISO, YMD'
 SET intervalstyle = 'postgres'
 SET timezone = 'UTC'
@@ -14,6 +20,8 @@ SET bytea_output = 'hex'
 SET lc_monetary = 'C'
 -- The queries are big but simple: compiling them takes longer than it saves.
 SET jit = off
+-- A snapshot of some hundred thousand records is read and sorted without a detour over the disk.
+SET work_mem = '64MB'
 AS $python$
 @LOAD@
 return publication.publish(plpy, dataset, wait)
