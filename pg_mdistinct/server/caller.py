@@ -7,7 +7,7 @@ from pg_mdistinct.server.plpython import Plpy
 # Inside a SECURITY DEFINER function current_user is its owner; the caller is the role that was
 # set, or else the one that logged in.
 CALLER = (
-    "CASE pg_catalog.current_setting('role') WHEN 'none' THEN session_user "
+    "CASE WHEN pg_catalog.current_setting('role') OPERATOR(pg_catalog.=) 'none' THEN session_user "
     "ELSE pg_catalog.current_setting('role')::pg_catalog.name END"
 )
 

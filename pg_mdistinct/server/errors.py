@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Concatenate, ParamSpec, TypeVar
 
 from pg_mdistinct.core.errors import MdistinctError
+from pg_mdistinct.server import caller
 from pg_mdistinct.server.plpython import Plpy, detail_and_hint_of, sqlstate_of
 
 P = ParamSpec("P")
@@ -14,6 +15,15 @@ T = TypeVar("T")
 
 NAMED_AT_MOST = 10
 SPEAKER = "pg_mdistinct"
+
+# Made beforehand, when there is memory.
+_OUT_OF_MEMORY = MdistinctError(
+    "the server has run out of memory",
+    hint="Nothing was written: try again when it has more, or less to do besides.",
+    sqlstate="53200",
+)
+# Classes of SQLSTATE whose messages tell of transactions, locks and the machine, never of data.
+_ABOUT_THE_SERVER = ("25", "40", "53", "55", "57", "58")
 
 
 def entry_point(
@@ -28,7 +38,13 @@ def entry_point(
         except MdistinctError as error:
             told = error
         except plpy.SPIError as error:
-            told = translated(error)
+            told = _fit_for_caller(plpy, error)
+        except MemoryError:
+            told = _OUT_OF_MEMORY
+        except Exception as error:
+            if caller.sees_microdata(plpy):
+                raise
+            told = _hidden(type(error).__name__, "XX000")
         raise _sql_error(plpy, told)
 
     return call
@@ -42,6 +58,27 @@ def translated(error: Exception) -> MdistinctError:
         hint=hint or "",
         detail=detail,
         sqlstate=sqlstate_of(error),
+    )
+
+
+def _fit_for_caller(plpy: Plpy, error: Exception) -> MdistinctError:
+    """Return what the caller may know of a statement that failed without our having foreseen it.
+
+    PostgreSQL's messages quote values: publishers get none that is not our own.
+    """
+    told = translated(error)
+    if str(error).startswith(f"{SPEAKER}: ") or caller.sees_microdata(plpy):
+        return told
+    if told.sqlstate[:2] in _ABOUT_THE_SERVER:
+        return MdistinctError(told.message, hint=told.hint, sqlstate=told.sqlstate)
+    return _hidden(f"SQLSTATE {told.sqlstate}", told.sqlstate)
+
+
+def _hidden(name: str, sqlstate: str) -> MdistinctError:
+    return MdistinctError(
+        f"the call failed ({name})",
+        hint="A member of mdistinct_admin finds the reason in the view mdistinct.audit.",
+        sqlstate=sqlstate,
     )
 
 

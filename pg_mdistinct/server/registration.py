@@ -8,6 +8,7 @@ from typing import Any
 from pg_mdistinct.core.errors import MdistinctError
 from pg_mdistinct.core.model import M_DISTINCT, M_DISTINCT_STAR
 from pg_mdistinct.server import caller, catalog, relations, scheduling, source
+from pg_mdistinct.server.audit import audited
 from pg_mdistinct.server.errors import bad_parameter, entry_point, require
 from pg_mdistinct.server.plpython import Plpy, Row, run
 from pg_mdistinct.server.qi_types import qi_type_of
@@ -18,7 +19,18 @@ _ARGUMENTS = ["name", "oid", "name", "name[]", "name", "int4", "text", "float8"]
 
 
 @entry_point
-def register(plpy: Plpy, dataset: str, relation: str | None, *others: Any) -> Row:
+@audited("register")
+def register(
+    plpy: Plpy,
+    dataset: str,
+    relation: str | None,
+    id_column: str,
+    qi_columns: Sequence[str],
+    sensitive_column: str,
+    m: int,
+    variant: str,
+    max_risk: float | None,
+) -> Row:
     """Register with the caller's rights: he must be able to read what he registers.
 
     The catalog and the tables are made by ``create_dataset`` with the rights of the plugin's owner;
@@ -29,16 +41,17 @@ def register(plpy: Plpy, dataset: str, relation: str | None, *others: Any) -> Ro
         plpy,
         "SELECT * FROM mdistinct.create_dataset($1, $2, $3, $4, $5, $6, $7, $8)",
         _ARGUMENTS,
-        [dataset, oid, *others],
+        [dataset, oid, id_column, qi_columns, sensitive_column, m, variant, max_risk],
     )[0]
     assert oid is not None
     registered = catalog.from_row(row)
-    _check_readable(plpy, oid, registered)
+    check_readable(plpy, oid, registered)
     source.create_reader(plpy, oid, registered)
     return row
 
 
 @entry_point
+@audited("register", writes=True)
 def create_dataset(
     plpy: Plpy,
     dataset: str,
@@ -61,11 +74,11 @@ def create_dataset(
         variant=variant,
     )
     _check_name(dataset)
-    _check_parameters(m, variant, max_risk)
-    _check_roles(id_column, qi_columns, sensitive_column)
+    check_parameters(m, variant, max_risk)
+    check_roles(id_column, qi_columns, sensitive_column)
     schema, relation = source.place_of(plpy, oid)
     columns = source.columns_of(plpy, oid)
-    _check_columns(columns, (id_column, *qi_columns, sensitive_column), f"{schema}.{relation}")
+    check_columns(columns, (id_column, *qi_columns, sensitive_column), f"{schema}.{relation}")
     values = [
         dataset,
         schema,
@@ -94,6 +107,7 @@ def create_dataset(
 
 
 @entry_point
+@audited("drop", writes=True)
 def drop(plpy: Plpy, dataset: str) -> None:
     """Forget a dataset and its history; a running publication is waited for."""
     catalog.lock(plpy, dataset, wait=True)
@@ -142,7 +156,8 @@ def _check_name(dataset: str) -> None:
         )
 
 
-def _check_parameters(m: int, variant: str, max_risk: float | None) -> None:
+def check_parameters(m: int, variant: str, max_risk: float | None) -> None:
+    """Refuse parameters that no dataset can have."""
     if m < 2:
         raise bad_parameter(
             f"m is {m}, but must be at least 2",
@@ -160,7 +175,7 @@ def _check_parameters(m: int, variant: str, max_risk: float | None) -> None:
         )
 
 
-def _check_roles(id_column: str, qi_columns: Sequence[Any], sensitive_column: str) -> None:
+def check_roles(id_column: str, qi_columns: Sequence[Any], sensitive_column: str) -> None:
     """Refuse columns that are missing, play two roles, or have a name that releases need."""
     if not qi_columns:
         raise bad_parameter(
@@ -188,7 +203,8 @@ def _check_roles(id_column: str, qi_columns: Sequence[Any], sensitive_column: st
             )
 
 
-def _check_columns(columns: Mapping[str, Column], wanted: Sequence[str], relation: str) -> None:
+def check_columns(columns: Mapping[str, Column], wanted: Sequence[str], relation: str) -> None:
+    """Refuse columns that the source has not got."""
     for name in wanted:
         if name not in columns:
             raise MdistinctError(
@@ -198,7 +214,8 @@ def _check_columns(columns: Mapping[str, Column], wanted: Sequence[str], relatio
             )
 
 
-def _check_readable(plpy: Plpy, oid: int, dataset: catalog.Dataset) -> None:
+def check_readable(plpy: Plpy, oid: int, dataset: catalog.Dataset) -> None:
+    """Refuse a source that the caller may not read."""
     row = run(
         plpy,
         "SELECT pg_catalog.bool_and(pg_catalog.has_column_privilege($1, c.name, 'SELECT'))"

@@ -10,6 +10,7 @@ import numpy as np
 
 from pg_mdistinct.core.model import UpdateModel
 from pg_mdistinct.server import catalog, source
+from pg_mdistinct.server.audit import audited
 from pg_mdistinct.server.catalog import Dataset
 from pg_mdistinct.server.errors import bad_parameter, entry_point, require
 from pg_mdistinct.server.plpython import Plpy, run
@@ -22,6 +23,7 @@ NewValues = Mapping[str, float | None]
 
 
 @entry_point
+@audited("allow_update", writes=True)
 def allow(
     plpy: Plpy,
     dataset: str,
@@ -54,6 +56,7 @@ def allow(
 
 
 @entry_point
+@audited("load_updates")
 def load(plpy: Plpy, dataset: str, table: str) -> int:
     """Read a table of updates with the caller's rights and hand its rows over."""
     require(dataset=dataset, source=table)
@@ -84,6 +87,7 @@ def load(plpy: Plpy, dataset: str, table: str) -> int:
 
 
 @entry_point
+@audited("load_updates", writes=True)
 def replace(
     plpy: Plpy,
     dataset: str,

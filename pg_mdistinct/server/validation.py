@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import NoReturn
 
 from pg_mdistinct.core import errors
 from pg_mdistinct.core.arrays import IntArray
@@ -23,11 +24,10 @@ UNIQUE_VIOLATION = "23505"
 
 @dataclass(frozen=True)
 class Staged:
-    """A snapshot in its table; ``unknown`` are some sensitive values without a code, NULL first."""
+    """A snapshot in its table, and the types of its QI columns."""
 
     table: str
     qi: tuple[QiType, ...]
-    unknown: Sequence[Row]
 
 
 @contextmanager
@@ -46,8 +46,11 @@ def discreet(plpy: Plpy, dataset: Dataset) -> Iterator[None]:
         ) from None
 
 
-def check_staged(plpy: Plpy, dataset: Dataset, staged: Staged) -> None:
-    """Refuse identifiers that are NULL or not unique, and values that cannot be published."""
+def refuse(plpy: Plpy, dataset: Dataset, staged: Staged, unknown: Sequence[Row]) -> NoReturn:
+    """Say which identifiers are NULL or not unique, or which values cannot be published.
+
+    ``unknown`` are some sensitive values without a code, NULL first.
+    """
     _check_identifiers(plpy, dataset, staged)
     for i, (name, qi_type) in enumerate(zip(dataset.qi_columns, staged.qi, strict=True), start=1):
         _check_column(
@@ -67,7 +70,12 @@ def check_staged(plpy: Plpy, dataset: Dataset, staged: Staged) -> None:
                 hint="Only finite values have a range: mend them, or register a view without them.",
                 sqlstate=errors.NOT_A_NUMBER,
             )
-    _check_sensitive(plpy, dataset, staged)
+    _check_sensitive(plpy, dataset, unknown)
+    raise MdistinctError(
+        f"{dataset.source} has changed while it was being read",
+        hint="Publish again.",
+        sqlstate="40001",
+    )
 
 
 def refuse_updates(
@@ -138,11 +146,11 @@ def _check_column(
         )
 
 
-def _check_sensitive(plpy: Plpy, dataset: Dataset, staged: Staged) -> None:
+def _check_sensitive(plpy: Plpy, dataset: Dataset, unknown: Sequence[Row]) -> None:
     """Refuse NULL and values that the update model does not mention."""
     column = f'sensitive column "{dataset.sensitive_column}" of {dataset.source}'
     may_see = caller.sees_microdata(plpy)
-    for row in staged.unknown:
+    for row in unknown:
         if row["sensitive"] is None:
             raise MdistinctError(
                 f"{column} is NULL in {counted(row['records'], 'record')}"
@@ -150,11 +158,9 @@ def _check_sensitive(plpy: Plpy, dataset: Dataset, staged: Staged) -> None:
                 hint="Fill the column, or register a view that puts a value in place of NULL.",
                 sqlstate=NOT_NULL_VIOLATION,
             )
-    if staged.unknown:
-        count = staged.unknown[0]["values"]
-        named = (
-            f'"{row["sensitive"]}" ({counted(row["records"], "record")})' for row in staged.unknown
-        )
+    if unknown:
+        count = unknown[0]["values"]
+        named = (f'"{row["sensitive"]}" ({counted(row["records"], "record")})' for row in unknown)
         raise MdistinctError(
             f"{column} has {counted(count, 'value')} that the update model does not know"
             + listed(named if may_see else (), count),
