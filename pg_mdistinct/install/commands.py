@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+import alembic.context
+import alembic.op
 import psycopg
 import sqlalchemy
 from alembic import command
@@ -87,33 +90,38 @@ def remove_unused_code(
     return tuple(removed)
 
 
+def apply(connection: sqlalchemy.Connection, on_message: OnMessage) -> InstallReport:
+    """Brings a database to this version in the transaction of the connection."""
+    driver = connect.driver_connection(connection)
+    facts = checks.check_database(driver)
+    former = _current_revision(connection)
+    build.prepare(driver)
+    python = checks.check_python(driver, facts)
+    on_message(f"PostgreSQL {facts.major}, {python} on the server: all that is needed is there")
+    build.lock_cluster(driver)
+    rendering = build.rendering(driver)
+    written = code.write(driver, rendering.version)
+    verb = "copied to" if written else "already in"
+    on_message(f"server code {rendering.version} {verb} {rendering.code}")
+    _migrate(connection, rendering)
+    revision = _current_revision(connection)
+    assert revision is not None
+    return InstallReport(
+        database=facts.database,
+        version=rendering.version,
+        former_revision=former,
+        revision=revision,
+        postgresql=facts.major,
+        python=python,
+        code_folder=rendering.code,
+        code_written=written,
+        functions=build.count_functions(driver),
+    )
+
+
 def _apply(dsn: str, on_message: OnMessage) -> InstallReport:
     with connect.engine(dsn).begin() as connection:
-        driver = connect.driver_connection(connection)
-        facts = checks.check_database(driver)
-        former = _current_revision(connection)
-        build.prepare(driver)
-        python = checks.check_python(driver, facts)
-        on_message(f"PostgreSQL {facts.major}, {python} on the server: all that is needed is there")
-        build.lock_cluster(driver)
-        rendering = build.rendering(driver)
-        written = code.write(driver, rendering.version)
-        verb = "copied to" if written else "already in"
-        on_message(f"server code {rendering.version} {verb} {rendering.code}")
-        _migrate(connection, rendering)
-        revision = _current_revision(connection)
-        assert revision is not None
-        report = InstallReport(
-            database=facts.database,
-            version=rendering.version,
-            former_revision=former,
-            revision=revision,
-            postgresql=facts.major,
-            python=python,
-            code_folder=rendering.code,
-            code_written=written,
-            functions=build.count_functions(driver),
-        )
+        report = apply(connection, on_message)
     on_message(_schema_message(report))
     return report
 
@@ -134,7 +142,22 @@ def _migrate(connection: sqlalchemy.Connection, rendering: Rendering) -> None:
     config.attributes["connection"] = connection
     config.attributes["rendering"] = rendering
     _refuse_newer(ScriptDirectory.from_config(config), _current_revision(connection))
-    command.upgrade(config, "head")
+    with _outer_migration_kept():
+        command.upgrade(config, "head")
+
+
+@contextmanager
+def _outer_migration_kept() -> Iterator[None]:
+    """Gives alembic back to the migration that called us, if one did.
+
+    `alembic.op` and `alembic.context` stand for one migration at a time, and for none after it.
+    """
+    outer = [getattr(module, "_proxy", None) for module in (alembic.context, alembic.op)]
+    try:
+        yield
+    finally:
+        for proxy in filter(None, outer):
+            proxy._install_proxy()
 
 
 def _refuse_newer(scripts: ScriptDirectory, current: str | None) -> None:

@@ -23,7 +23,7 @@ from pg_mdistinct.install.render import Rendering, render
 NAME = "pg_mdistinct"
 # Released versions of the extension, with the revision that each of them stands at: from every one
 # of them an update script leads to this version.
-FORMER_VERSIONS: dict[str, str] = {}
+FORMER_VERSIONS: dict[str, str] = {"0.1.0": "0002"}
 
 _CONTROL = """\
 comment = 'm-Distinct republication of dynamic tables'

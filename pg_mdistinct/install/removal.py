@@ -101,7 +101,7 @@ def _drop_functions(connection: psycopg.Connection[Any]) -> int:
     if not routines:
         return 0
     try:
-        connection.execute("DROP VIEW IF EXISTS mdistinct.schedule")
+        connection.execute("DROP VIEW IF EXISTS mdistinct.schedule, mdistinct.audit")
         # One statement, so that functions that depend on each other go together.
         connection.execute("DROP ROUTINE " + ", ".join(routines))
     except psycopg.errors.DependentObjectsStillExist as error:

@@ -9,6 +9,7 @@ from pg_mdistinct.server.errors import require
 from pg_mdistinct.server.plpython import Plpy, Row, run, sqlstate_of
 
 LOCK_NOT_AVAILABLE = "55P03"
+READ_ONLY = "25006"
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,8 @@ def lock(plpy: Plpy, dataset: str, *, wait: bool) -> Dataset:
     try:
         return _select(plpy, dataset, "FOR UPDATE" if wait else "FOR UPDATE NOWAIT")
     except plpy.SPIError as error:
+        if sqlstate_of(error) == READ_ONLY:
+            raise _read_only(plpy) from None
         if sqlstate_of(error) != LOCK_NOT_AVAILABLE:
             raise
         raise MdistinctError(
@@ -102,3 +105,18 @@ def _select(plpy: Plpy, dataset: str, locking: str) -> Dataset:
             sqlstate="42704",
         )
     return from_row(rows[0])
+
+
+def _read_only(plpy: Plpy) -> MdistinctError:
+    """Return the error for a session in which nothing can be published or changed."""
+    if plpy.execute("SELECT pg_catalog.pg_is_in_recovery() AS standby")[0]["standby"]:
+        return MdistinctError(
+            "this server is a standby: it shows what was published, and publishes nothing",
+            hint="Connect to its primary; what is published there is to be read here soon after.",
+            sqlstate=READ_ONLY,
+        )
+    return MdistinctError(
+        "this transaction is read-only: it can neither publish nor change anything",
+        hint="See SHOW default_transaction_read_only, and begin with SET TRANSACTION READ WRITE.",
+        sqlstate=READ_ONLY,
+    )

@@ -1,0 +1,27 @@
+-- Definer on purpose: catalog and tables belong to the owner of the plugin.
+CREATE OR REPLACE FUNCTION mdistinct.alter_dataset(
+    dataset name,
+    -- An OID and no regclass: reading its name again would need rights on the source's schema.
+    source oid,
+    qi_columns name[],
+    m integer,
+    variant text,
+    max_risk double precision
+)
+RETURNS mdistinct.datasets
+LANGUAGE plpython3u
+VOLATILE
+PARALLEL UNSAFE
+SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+-- Names of types are compared as they are written.
+SET quote_all_identifiers = off
+AS $python$
+@LOAD@
+return alteration.alter_dataset(plpy, dataset, source, qi_columns, m, variant, max_risk)
+$python$;
+
+REVOKE ALL ON FUNCTION mdistinct.alter_dataset FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION mdistinct.alter_dataset TO mdistinct_admin;
+COMMENT ON FUNCTION mdistinct.alter_dataset IS
+    'The part of mdistinct_alter that changes catalog and tables';
