@@ -24,10 +24,11 @@ setup: ## set up what is missing: Debian packages, virtual environment
 demo: setup ## publish the paper's hospital twice on the embedded server
 	@$(BIN)/pg-mdistinct demo
 
-test: lint ## run the linters and the whole test suite (TESTS=path for a part of it)
-	$(BIN)/pytest -n $(WORKERS) --dist worksteal $(TESTS)
+test: lint ## run the linters and the whole test suite, also on the images (TESTS=path for a part)
 ifeq ($(TESTS),tests)
-	@scripts/test-images.sh -n $(WORKERS) --dist worksteal
+	@scripts/test.sh -n $(WORKERS) --dist worksteal
+else
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal $(TESTS)
 endif
 
 image: ## build the Docker image (MAJOR=17 for the one with PostgreSQL 17)

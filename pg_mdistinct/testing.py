@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 import psycopg
@@ -33,7 +33,7 @@ DEFAULT_IMAGE = "pg-mdistinct:15"
 _PORT = 5432
 _LOOPBACK = ("localhost", "127.0.0.1")
 # A database that is thrown away need not survive a crash.
-_FAST = ("fsync=off", "synchronous_commit=off", "full_page_writes=off")
+_FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 # On a processor of another kind than the image was built on, the first start compiles.
 _PATIENCE = 180
 
@@ -41,7 +41,8 @@ _PATIENCE = 180
 class MdistinctContainer(DockerContainer):
     """A throwaway PostgreSQL with the plugin in its default database.
 
-    On a local engine its port is open on the loopback interface alone.
+    On a local engine its port is open on the loopback interface alone. `settings` are those of
+    postgresql.conf.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class MdistinctContainer(DockerContainer):
         username: str = "postgres",
         password: str | None = None,
         dbname: str = "mdistinct",
+        settings: Mapping[str, str] | None = None,
         **options: Any,
     ) -> None:
         super().__init__(image or default_image(), **options)
@@ -58,7 +60,8 @@ class MdistinctContainer(DockerContainer):
         self.password = password or secrets.token_urlsafe()
         self.dbname = dbname
         self.with_envs(POSTGRES_USER=username, POSTGRES_PASSWORD=self.password, POSTGRES_DB=dbname)
-        self.with_command(["postgres", *(word for fact in _FAST for word in ("-c", fact))])
+        chosen = {**_FAST, **(settings or {})}
+        self.with_command(["postgres", *(f"--{name}={chosen[name]}" for name in chosen)])
         self.waiting_for(self._wait())
 
     def dsn(self, dbname: str | None = None, **options: str) -> str:

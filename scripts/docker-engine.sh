@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Makes a Docker engine available: where none answers, root installs Debian's and starts it. Its
-# process number is the last line; an engine that ran already is left alone, and nothing printed.
+# Makes a Docker engine available: where none answers, root installs Debian's, with compose, and
+# starts it. Its process number is the last line; an engine that ran already is left alone, and
+# nothing printed.
 set -euo pipefail
 
 readonly LOG=${DOCKER_ENGINE_LOG:-/var/log/pg-mdistinct-dockerd.log}
@@ -10,13 +11,23 @@ fail() { printf '%s\n' "$*" >&2; exit 1; }
 
 answers() { docker info >/dev/null 2>&1; }
 
+has_compose() { docker compose version >/dev/null 2>&1 || command -v docker-compose >/dev/null; }
+
+missing_packages() {
+    command -v dockerd >/dev/null || echo docker.io
+    command -v iptables >/dev/null || echo iptables
+    has_compose || echo docker-compose
+}
+
 install_engine() {
-    command -v dockerd >/dev/null && command -v iptables >/dev/null && return
-    command -v apt-get >/dev/null || fail 'there is no Docker engine, and no apt-get to install one'
-    say 'Installing Debian packages: docker.io iptables'
+    local packages
+    packages=$(echo $(missing_packages))
+    [[ -z $packages ]] && return
+    command -v apt-get >/dev/null || fail "there is no apt-get to install $packages"
+    say "Installing Debian packages: $packages"
     export DEBIAN_FRONTEND=noninteractive
     apt-get update -qq
-    apt-get install -qq --no-install-recommends docker.io iptables >/dev/null
+    apt-get install -qq --no-install-recommends $packages >/dev/null
 }
 
 # Prints the process number of the engine that it starts, if that one comes to answer.

@@ -9,11 +9,15 @@ fail() { printf '%s\n' "$*" >&2; exit 1; }
 
 is_there() { docker image inspect "$1" >/dev/null 2>&1; }
 
-install_debootstrap() {
+# One at a time: both images may be built at once.
+install_debootstrap() (
+    flock 9
     command -v debootstrap >/dev/null && return
     say 'Installing the Debian package debootstrap'
-    DEBIAN_FRONTEND=noninteractive apt-get install -qq --no-install-recommends debootstrap >/dev/null
-}
+    export DEBIAN_FRONTEND=noninteractive
+    apt-get update -qq
+    apt-get install -qq --no-install-recommends debootstrap >/dev/null
+) 9>/run/lock/pg-mdistinct-debootstrap
 
 make_base() {
     local suite=$1 folder
@@ -21,11 +25,12 @@ make_base() {
     install_debootstrap
     say "Making a base of Debian $suite with debootstrap"
     folder=$(mktemp --directory)
-    trap 'rm -rf "$folder"' EXIT
+    # Interrupted, debootstrap leaves the machine's own /proc mounted in there.
+    trap 'rm -rf --one-file-system "$folder"' EXIT
     debootstrap --variant=minbase "$suite" "$folder" >&2
     rm -rf "$folder"/var/cache/apt/archives/*.deb "$folder"/var/lib/apt/lists/*
     tar --directory "$folder" --create . | docker import - "pg-mdistinct-base:$suite" >/dev/null
-    rm -rf "$folder"
+    rm -rf --one-file-system "$folder"
     trap - EXIT
 }
 

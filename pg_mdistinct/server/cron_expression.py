@@ -1,15 +1,17 @@
 """Reads cron expressions as pg_cron does, and tells when they come round next.
 
 pg_cron follows Vixie cron: where both the day of the month and the day of the week are restricted,
-one of them is enough; a field that begins with a star restricts nothing in this sense.
+one of them is enough; a field that begins with a star restricts nothing in this sense. It compares
+the clock on the wall with the expression, minute by minute: an hour that a change of the clocks
+leaves out never comes round, and one that it repeats comes round twice.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 
 from pg_mdistinct.core.errors import MdistinctError
 
@@ -69,17 +71,33 @@ class Calendar:
     """Whether one of the two kinds of day is enough."""
 
     def next_after(self, moment: datetime) -> datetime | None:
-        """The first moment later than the given one; None if there is none."""
-        day = moment.date()
+        """The first moment later than the given one, on clocks of its zone; None if there is none.
+
+        Moments are compared in UTC, for Python compares those of one zone by what the clock says.
+        """
+        now, zone = moment.astimezone(UTC), moment.tzinfo
+        # Clocks that are put back across midnight show the day before once more.
+        day = moment.date() - _DAY
         while day - moment.date() <= _FARTHEST:
             if self._has(day):
-                for hour in self.hours:
-                    for minute in self.minutes:
-                        found = datetime.combine(day, time(hour, minute), moment.tzinfo)
-                        if found > moment:
-                            return found
+                later = [found for found in self._moments(day, zone) if found > now]
+                if later:
+                    return min(later).astimezone(zone)
             day += _DAY
         return None
+
+    def _moments(self, day: date, zone: tzinfo | None) -> Iterator[datetime]:
+        # Until the next day's end, as its clocks can fall back into this one.
+        ends = (datetime.combine(end, time(), zone) for end in (day, day + 2 * _DAY))
+        clocks_change = len({end.utcoffset() for end in ends}) > 1
+        for hour in self.hours:
+            for minute in self.minutes:
+                for fold in (0, 1) if clocks_change else (0,):
+                    shown = datetime.combine(day, time(hour, minute, fold=fold), zone)
+                    found = shown.astimezone(UTC)
+                    # A clock that skips this minute never shows it.
+                    if not clocks_change or found.astimezone(zone).time() == shown.time():
+                        yield found
 
     def _has(self, day: date) -> bool:
         of_month = day.day in self.days
@@ -119,7 +137,7 @@ def parse(expression: str) -> Calendar | Interval:
         weekdays=frozenset(number % 7 for number in numbers[4]),
         either_day=not texts[2].startswith("*") and not texts[4].startswith("*"),
     )
-    if calendar.next_after(datetime(2000, 1, 1)) is None:
+    if calendar.next_after(datetime(2000, 1, 1, tzinfo=UTC)) is None:
         raise _refused(expression, "names a day that never comes")
     return calendar
 

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 from collections import Counter
-from datetime import datetime
+from datetime import UTC, datetime, tzinfo
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pg_mdistinct.core.errors import MdistinctError
 from pg_mdistinct.server import caller, catalog, cron_expression
+from pg_mdistinct.server.audit import audited
 from pg_mdistinct.server.errors import bad_parameter, entry_point, require, translated
 from pg_mdistinct.server.plpython import Plpy, Row, run, sqlstate_of
 
 PUBLISHED, SKIPPED, FAILED = "published", "skipped", "failed"
+RUNNING, INTERRUPTED = "running", "interrupted"
 _QUERY_CANCELED = "57014"
 _INVALID_TERMINATION = "2D000"
 _LACKS_PRIVILEGE = "42501"
+# Of a run: mdistinct.run_sessions finds who holds it.
+_LOCK = "'mdistinct.runs'::pg_catalog.regclass::pg_catalog.oid::pg_catalog.int4, $1"
 # A name of pg_cron holds 63 bytes, a dataset's up to 50.
 _JOB = "mdistinct:"
 
 
 @entry_point
+@audited("schedule", writes=True)
 def schedule(plpy: Plpy, dataset: str, cron: str) -> str | None:
     """Let pg_cron publish the dataset; return when it will do so first."""
     require(dataset=dataset, cron=cron)
@@ -36,10 +42,11 @@ def schedule(plpy: Plpy, dataset: str, cron: str) -> str | None:
         [dataset, cron],
     )[0]
     run(plpy, "SELECT mdistinct.add_job($1, $2)", ["name", "text"], [dataset, cron])
-    return _written(moments.next_after(_moment(row["scheduled_at"])))
+    return _written(moments.next_after(_moment(row["scheduled_at"], _zone(plpy))))
 
 
 @entry_point
+@audited("unschedule", writes=True)
 def unschedule(plpy: Plpy, dataset: str) -> None:
     """End the dataset's schedule."""
     catalog.find(plpy, dataset)
@@ -96,7 +103,31 @@ def remove_job(plpy: Plpy, dataset: str) -> None:
 @entry_point
 def next_run(plpy: Plpy, cron: str, after: str) -> str | None:
     """Return the first moment after the given one at which the expression comes round."""
-    return _written(cron_expression.parse(cron).next_after(_moment(after)))
+    return _written(cron_expression.parse(cron).next_after(_moment(after, _zone(plpy))))
+
+
+@entry_point
+def begin_run(plpy: Plpy, dataset: str) -> int:
+    """Write down that a run begins, for its caller to commit, so that a killed one leaves a trace.
+
+    The session's lock tells a run that still goes on from one whose session is gone.
+    """
+    require(dataset=dataset)
+    run(
+        plpy,
+        "UPDATE mdistinct.runs AS r SET status = $2 WHERE r.status = $1"
+        " AND mdistinct.run_status(r.run, r.status) = $2",
+        ["text"] * 2,
+        [RUNNING, INTERRUPTED],
+    )
+    number = _next_number(plpy)
+    # Anybody can hold any advisory lock; numbers that this spoils are passed over.
+    while not run(
+        plpy, f"SELECT pg_catalog.pg_try_advisory_lock({_LOCK}) AS held", ["int4"], [number]
+    )[0]["held"]:
+        number = _next_number(plpy)
+    _insert_run(plpy, number, dataset)
+    return number
 
 
 @entry_point
@@ -107,7 +138,10 @@ def run_once(plpy: Plpy, dataset: str) -> Row:
     runs do not pile up behind a long one.
     """
     require(dataset=dataset)
-    started = plpy.execute("SELECT pg_catalog.clock_timestamp() AS now")[0]["now"]
+    number = _begun_here(plpy, dataset)
+    if number is None:
+        number = _next_number(plpy)
+        _insert_run(plpy, number, dataset)
     release: int | None = None
     told: MdistinctError | None = None
     status = PUBLISHED
@@ -120,14 +154,11 @@ def run_once(plpy: Plpy, dataset: str) -> Row:
         status = SKIPPED if told.sqlstate == catalog.LOCK_NOT_AVAILABLE else FAILED
     return run(
         plpy,
-        "INSERT INTO mdistinct.runs (dataset, run_by, started_at, ended_at, status, release,"
-        " sqlstate, message, hint)"
-        f" VALUES ($1, {caller.CALLER}, $2, pg_catalog.clock_timestamp(), $3, $4, $5, $6, $7)"
-        " RETURNING *",
-        ["name", "timestamptz", "text", "int4", "text", "text", "text"],
+        "UPDATE mdistinct.runs AS r SET ended_at = pg_catalog.clock_timestamp(), status = $2,"
+        " release = $3, sqlstate = $4, message = $5, hint = $6 WHERE r.run = $1 RETURNING r.*",
+        ["int8", "text", "int4", "text", "text", "text"],
         [
-            dataset,
-            started,
+            number,
             status,
             release,
             *((told.sqlstate, told.message, told.hint or None) if told else (None, None, None)),
@@ -172,27 +203,69 @@ def publish_all(plpy: Plpy) -> Row:
 def due_datasets(plpy: Plpy) -> list[str]:
     """Return datasets without a schedule, and those whose schedule has come round since they ran.
 
-    A run that failed has been a run: its dataset is due again when its schedule says so.
+    A run that failed has been a run: its dataset is due again when its schedule says so. One that
+    was interrupted has not.
     """
+    zone = _zone(plpy)
     rows = plpy.execute(
         "SELECT d.dataset, s.cron, pg_catalog.now() AS now,"
         " greatest(s.scheduled_at, (SELECT pg_catalog.max(r.started_at) FROM mdistinct.runs AS r"
-        " WHERE r.dataset = d.dataset)) AS since"
+        " WHERE r.dataset = d.dataset"
+        " AND mdistinct.run_status(r.run, r.status) <> 'interrupted')) AS since"
         " FROM mdistinct.datasets AS d LEFT JOIN mdistinct.schedules AS s USING (dataset)"
         " ORDER BY d.dataset"
     )
-    return [row["dataset"] for row in rows if row["cron"] is None or _has_come_round(row)]
+    return [row["dataset"] for row in rows if row["cron"] is None or _has_come_round(row, zone)]
 
 
-def _has_come_round(row: Row) -> bool:
-    moment = cron_expression.parse(row["cron"]).next_after(_moment(row["since"]))
-    return moment is not None and moment <= _moment(row["now"])
+def _has_come_round(row: Row, zone: tzinfo) -> bool:
+    moment = cron_expression.parse(row["cron"]).next_after(_moment(row["since"], zone))
+    return moment is not None and moment <= _moment(row["now"], zone)
 
 
 def _committed_run(plpy: Plpy, dataset: str) -> Row:
-    row = run(plpy, "SELECT * FROM mdistinct.run($1)", ["name"], [dataset])[0]
-    _commit(plpy)
+    number = run(plpy, "SELECT mdistinct.begin_run($1) AS run", ["pg_catalog.name"], [dataset])[0][
+        "run"
+    ]
+    try:
+        _commit(plpy)
+        row = run(plpy, "SELECT * FROM mdistinct.run($1)", ["pg_catalog.name"], [dataset])[0]
+        _commit(plpy)
+    finally:
+        run(plpy, f"SELECT pg_catalog.pg_advisory_unlock({_LOCK})", ["pg_catalog.int4"], [number])
     return row
+
+
+def _next_number(plpy: Plpy) -> int:
+    row = plpy.execute(
+        "SELECT pg_catalog.nextval(pg_catalog.pg_get_serial_sequence('mdistinct.runs', 'run'))"
+    )[0]
+    return int(row["nextval"])
+
+
+def _insert_run(plpy: Plpy, number: int, dataset: str) -> None:
+    run(
+        plpy,
+        "INSERT INTO mdistinct.runs (run, dataset, run_by, started_at, status)"
+        f" OVERRIDING SYSTEM VALUE VALUES ($1, $2, {caller.CALLER},"
+        " pg_catalog.clock_timestamp(), $3)",
+        ["int8", "name", "text"],
+        [number, dataset, RUNNING],
+    )
+
+
+def _begun_here(plpy: Plpy, dataset: str) -> int | None:
+    """Return the run of the dataset that this session has begun and not ended, if there is one."""
+    rows = run(
+        plpy,
+        "SELECT pg_catalog.max(r.run) AS run FROM mdistinct.runs AS r"
+        " WHERE r.dataset = $1 AND r.status = $2"
+        " AND pg_catalog.pg_backend_pid() = ANY (mdistinct.run_sessions(r.run))",
+        ["name", "text"],
+        [dataset, RUNNING],
+    )
+    number: int | None = rows[0]["run"]
+    return number
 
 
 def _commit(plpy: Plpy) -> None:
@@ -235,8 +308,23 @@ def _require_pg_cron(plpy: Plpy) -> None:
         )
 
 
-def _moment(text: str) -> datetime:
-    return datetime.fromisoformat(text)
+def _zone(plpy: Plpy) -> tzinfo:
+    """Return the zone in which pg_cron reads expressions: GMT, unless cron.timezone says otherwise.
+
+    Versions before 1.5 know GMT alone, and PostgreSQL knows zones that Python does not.
+    """
+    # Not current_setting: what somebody sets where pg_cron does not know it means nothing.
+    rows = plpy.execute(
+        "SELECT s.setting FROM pg_catalog.pg_settings AS s WHERE s.name = 'cron.timezone'"
+    )
+    try:
+        return ZoneInfo(rows[0]["setting"]) if rows.nrows() else UTC
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return UTC
+
+
+def _moment(text: str, zone: tzinfo) -> datetime:
+    return datetime.fromisoformat(text).astimezone(zone)
 
 
 def _written(moment: datetime | None) -> str | None:

@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# The whole suite: on this machine's PostgreSQL, and where a Docker engine answers on the images of
+# PostgreSQL 15 and 17 as well, which are built meanwhile. Arguments go to pytest.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+readonly MAJORS=(15 17)
+declare -A builds=()
+
+say() { printf '==> %s\n' "$*"; }
+log_of() { echo "$logs/image-$1.log"; }
+
+start_builds() {
+    local major
+    logs=$(mktemp --directory)
+    trap clean_up EXIT
+    for major in "${MAJORS[@]}"; do
+        say "Building pg-mdistinct:$major in the background"
+        # In a session of its own, so that it can be ended with all that it started.
+        setsid scripts/docker-image.sh "$major" >"$(log_of "$major")" 2>&1 &
+        builds[$major]=$!
+    done
+}
+
+clean_up() {
+    local process
+    for process in "${builds[@]}"; do
+        kill -- "-$process" 2>/dev/null || true
+    done
+    rm -rf "$logs"
+}
+
+finish_build() {
+    local status=0
+    wait "${builds[$1]}" || status=$?
+    unset "builds[$1]"
+    if ((status)); then
+        tail -n 40 "$(log_of "$1")"
+        say "pg-mdistinct:$1 could not be built"
+        exit "$status"
+    fi
+}
+
+if docker info >/dev/null 2>&1; then
+    start_builds
+fi
+.venv/bin/pytest "$@"
+if [[ -z ${logs:-} ]]; then
+    say 'No Docker engine answers: the suite did NOT run on the images.'
+    exit
+fi
+for major in "${MAJORS[@]}"; do
+    finish_build "$major"
+    say "The suite on pg-mdistinct:$major"
+    say 'Left out: tests/unit, which needs no database, and tests/acceptance for its length;'
+    say 'pytest ends with a list of what it skips besides.'
+    .venv/bin/pytest --server=image --image="pg-mdistinct:$major" \
+        --ignore=tests/unit --ignore=tests/acceptance "$@"
+done
