@@ -23,17 +23,29 @@ from tests.fix_server import Server
 @contextmanager
 def kept(server: Server, config: pytest.Config) -> Iterator[None]:
     """Restores the compiled code before the block and saves it after; only on our own server."""
-    cache = getattr(config, "cache", None)
-    if server.data is None or cache is None:
-        yield
-        return
-    saved = cache.mkdir("mdistinct-compiled") / pg_mdistinct.__version__
-    code = server.data / "pg_mdistinct" / pg_mdistinct.__version__
-    if saved.is_dir():
+    restore(server, config)
+    yield
+    saved = _saved(config)
+    if server.data is not None and saved is not None:
+        _copy(_code(server.data), saved)
+
+
+def restore(server: Server, config: pytest.Config) -> None:
+    """Puts the compiled code where the installer will find it."""
+    saved = _saved(config)
+    if server.data is not None and saved is not None and saved.is_dir():
+        code = _code(server.data)
         _copy(saved, code)
         _give(code.parent, like=server.data)
-    yield
-    _copy(code, saved)
+
+
+def _saved(config: pytest.Config) -> Path | None:
+    cache = getattr(config, "cache", None)
+    return cache and cache.mkdir("mdistinct-compiled") / pg_mdistinct.__version__
+
+
+def _code(data: Path) -> Path:
+    return data / "pg_mdistinct" / pg_mdistinct.__version__
 
 
 def _copy(source: Path, target: Path) -> None:

@@ -19,16 +19,19 @@ class _Row:
 
 
 @dataclass(frozen=True)
-class Dataset(_Row):
-    """A registered dataset."""
+class DatasetInfo(_Row):
+    """A registered dataset, as the catalog has it."""
 
     dataset: str
+    source_schema: str
+    source_table: str
     id_column: str
     qi_columns: list[str]
     sensitive_column: str
     m: int
     variant: str
     max_risk: float | None
+    last_release: int
 
 
 @dataclass(frozen=True)
@@ -81,6 +84,53 @@ class ReleaseInfo(_Row):
     counterfeits: int
 
 
+@dataclass(frozen=True, slots=True)
+class Transition(_Row):
+    """How often one value followed another, and what the model makes of it.
+
+    `note` is "rare", "unseen" (but possible), "impossible", or None.
+    """
+
+    old_value: str
+    new_value: str
+    seen: int
+    probability: float
+    note: str | None
+
+
+@dataclass(frozen=True)
+class LearnedUpdates:
+    """An update model learnt from a history; `warnings` tell where data are thin."""
+
+    transitions: list[Transition]
+    warnings: list[str]
+
+
+@dataclass(frozen=True)
+class Estimate(_Row):
+    """An answer from a release, with standard errors and bounds that hold for certain.
+
+    Sum and average are None unless a column was to be measured.
+    """
+
+    count: float
+    count_error: float
+    at_least: int
+    at_most: int
+    sum: float | None
+    sum_error: float | None
+    avg: float | None
+    avg_error: float | None
+
+
+@dataclass(frozen=True)
+class PublishedColumn:
+    """A column of a release, with PostgreSQL's name of its type."""
+
+    name: str
+    type: str
+
+
 @dataclass(frozen=True)
 class PublishedRow:
     """One row of a release, as a reader sees it."""
@@ -88,14 +138,3 @@ class PublishedRow:
     gid: int
     qi: dict[str, Any]
     sensitive: Any
-
-
-@dataclass(frozen=True)
-class Release:
-    """All that was published in one release."""
-
-    dataset: str
-    release: int
-    sensitive_column: str
-    rows: list[PublishedRow]
-    counterfeits: dict[int, int]

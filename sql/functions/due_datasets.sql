@@ -6,6 +6,10 @@ VOLATILE
 PARALLEL UNSAFE
 SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+-- They would show a caller the values that statements work with.
+SET debug_print_parse = off
+SET debug_print_rewritten = off
+SET debug_print_plan = off
 SET datestyle = 'ISO, YMD'
 SET timezone = 'UTC'
 AS $python$

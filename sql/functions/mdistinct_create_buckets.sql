@@ -13,6 +13,8 @@ VOLATILE
 PARALLEL UNSAFE
 SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+-- Names of types are compared as they are written.
+SET quote_all_identifiers = off
 SET datestyle = 'ISO, YMD'
 SET intervalstyle = 'postgres'
 SET timezone = 'UTC'

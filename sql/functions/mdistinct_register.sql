@@ -15,6 +15,8 @@ VOLATILE
 PARALLEL UNSAFE
 SECURITY INVOKER
 SET search_path = pg_catalog, pg_temp
+-- Names of types are compared as they are written.
+SET quote_all_identifiers = off
 AS $python$
 @LOAD@
 return registration.register(

@@ -1,5 +1,5 @@
--- Neither definer nor with settings: PostgreSQL lets no such procedure commit. It names all that it
--- calls with the schema.
+-- Invoker on purpose, and without settings: PostgreSQL lets no other procedure commit. It names all
+-- that it calls with the schema.
 CREATE OR REPLACE PROCEDURE mdistinct.run_job(dataset name)
 LANGUAGE plpython3u
 SECURITY INVOKER

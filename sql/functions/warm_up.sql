@@ -1,3 +1,4 @@
+-- Invoker on purpose: it computes, and touches nothing of the database.
 CREATE OR REPLACE FUNCTION mdistinct.warm_up()
 RETURNS void
 LANGUAGE plpython3u

@@ -19,4 +19,7 @@ GRANT mdistinct_publisher TO mdistinct_scheduler;
 -- Runs are started by functions of this schema; what its tables hold stays out of sight.
 GRANT USAGE ON SCHEMA mdistinct TO mdistinct_publisher;
 
+-- cron.timezone, by which the next run is reckoned, is hidden from all others.
+GRANT pg_read_all_settings TO mdistinct_owner;
+
 COMMENT ON ROLE mdistinct_scheduler IS 'runs the scheduled publications of pg_mdistinct';

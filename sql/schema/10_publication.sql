@@ -11,4 +11,5 @@ CREATE TYPE mdistinct.publication AS (
     seconds double precision
 );
 
+REVOKE ALL ON TYPE mdistinct.publication FROM PUBLIC;
 COMMENT ON TYPE mdistinct.publication IS 'What mdistinct_publish and mdistinct_preview return';

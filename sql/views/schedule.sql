@@ -5,7 +5,7 @@ SELECT
     s.cron,
     r.started_at AS last_run,
     mdistinct.next_run(s.cron, pg_catalog.now()) AS next_run,
-    r.status,
+    mdistinct.run_status(r.run, r.status) AS status,
     r.message,
     r.release,
     s.scheduled_by

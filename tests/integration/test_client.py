@@ -14,28 +14,12 @@ from sqlalchemy import create_engine
 import pg_mdistinct
 from pg_mdistinct.cli import main
 from pg_mdistinct.client import Client, MdistinctSqlError, Release
-
-MODEL: dict[str, list[str] | dict[str, float]] = {
-    "Dyspepsia": ["Dyspepsia", "Gastritis"],
-    "Gastritis": {"Gastritis": 0.75, "Dyspepsia": 0.25},
-    "Flu": ["Flu", "Pneumonia"],
-    "Pneumonia": ["Pneumonia", "Flu"],
-}
+from tests.integration.client_cases import MODEL, make_patients
 
 
 @pytest.fixture
 def source(db: psycopg.Connection[Any]) -> str:
-    db.execute(
-        """
-        CREATE SCHEMA ward;
-        CREATE TABLE ward."Patients" (id int PRIMARY KEY, age int, "Town" text, disease text);
-        INSERT INTO ward."Patients"
-        SELECT i, 20 + i, CASE i % 3 WHEN 0 THEN 'Ayr' ELSE 'Bath' END,
-               (ARRAY['Dyspepsia', 'Gastritis', 'Flu', 'Pneumonia'])[1 + i % 4]
-        FROM generate_series(1, 12) AS i
-        """
-    )
-    return 'ward."Patients"'
+    return make_patients(db)
 
 
 @pytest.fixture

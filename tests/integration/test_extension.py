@@ -45,9 +45,15 @@ def programs(server: Server) -> Installation:
 
 
 @pytest.fixture
-def folder(programs: Installation) -> Iterator[Path]:
-    """The folder of the server's extensions, with ours in it; one test at a time has it."""
-    pg_config = programs.program("pg_config")
+def folder(server: Server, request: pytest.FixtureRequest) -> Iterator[Path]:
+    """The folder of the server's extensions, with ours in it.
+
+    The image has it there already. Elsewhere it is put there; one test at a time has it.
+    """
+    if server.data is None:
+        yield folder_of_the_image(server)
+        return
+    pg_config = request.getfixturevalue("programs").program("pg_config")
     place = extension.folder_of(pg_config)
     if not os.access(place, os.W_OK):
         pytest.skip(f"{place} is not writable")
@@ -61,6 +67,15 @@ def folder(programs: Installation) -> Iterator[Path]:
         extension.remove(pg_config)
     finally:
         os.close(lock)
+
+
+def folder_of_the_image(server: Server) -> Path:
+    with server.maintenance() as connection:
+        has_ours = "SELECT FROM pg_available_extension_versions WHERE (name, version) = (%s, %s)"
+        if not connection.execute(has_ours, ("pg_mdistinct", pg_mdistinct.__version__)).fetchall():
+            pytest.skip("the server does not have the files of the extension")
+        share = one(connection, "SELECT setting FROM pg_config WHERE name = 'SHAREDIR'")
+    return Path(share) / "extension"
 
 
 @pytest.fixture
@@ -112,6 +127,7 @@ def test_both_doors_lead_to_the_same_catalogs(
         assert found[name] == text, name
 
 
+@pytest.mark.usefixtures("programs")
 def test_an_update_leads_to_the_same_as_a_new_extension(
     folder: Path, connect: Callable[[], Connection]
 ) -> None:

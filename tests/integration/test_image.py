@@ -1,4 +1,4 @@
-"""The image: what it honours, what is in it, how it stops; and the fixtures for its users."""
+"""The image: what it honours, what is in it, how it stops."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
 
 import psycopg
 import pytest
 
 from pg_mdistinct import Client
 from pg_mdistinct.demo import hospital as paper
-from tests.fix_database import Connection
+from tests import documents
+from tests.fix_database import Connection, acting_as
 
 if TYPE_CHECKING:
     from pg_mdistinct.testing import MdistinctContainer
@@ -21,6 +23,7 @@ EXAMPLE = Path(__file__).parents[2] / "docker" / "initdb.d" / "hospital.sql"
 PASSWORD = 'it\'s "quoted" $HOME'
 DATABASE = "Dr. O'Hara"
 PGDATA = "/var/lib/postgresql/elsewhere/data"
+ZONE = "Asia/Kolkata"
 
 
 def value(connection: Connection, query: str) -> Any:
@@ -60,7 +63,11 @@ def container(
     (folder / "1_table.sql").write_text("CREATE TABLE init AS SELECT 1 AS step;")
     (folder / "3_hospital.sql").write_text(EXAMPLE.read_text())
     made = MdistinctContainer(
-        pytestconfig.getoption("--image"), username="chief", password=PASSWORD, dbname=DATABASE
+        pytestconfig.getoption("--image"),
+        username="chief",
+        password=PASSWORD,
+        dbname=DATABASE,
+        settings={"cron.timezone": ZONE},
     )
     del made.env["POSTGRES_PASSWORD"]
     made.with_envs(POSTGRES_PASSWORD_FILE="/run/password", PGDATA=PGDATA, PGDATABASE=DATABASE)
@@ -98,6 +105,31 @@ def test_plugin_is_in_the_default_database(connection: Connection) -> None:
     assert value(connection, "SELECT records FROM mdistinct.releases") == 6
     assert connection.execute("SELECT * FROM mdistinct_verify('hospital')").fetchall() == []
     assert value(connection, "SELECT dataset FROM mdistinct.schedule") == "hospital"
+
+
+@pytest.mark.image
+def test_next_run_is_reckoned_in_the_zone_of_pg_cron(connection: Connection) -> None:
+    version = value(connection, "SELECT extversion FROM pg_extension WHERE extname = 'pg_cron'")
+    # Older versions do not know the setting, whatever somebody has written there.
+    zone = "UTC" if version.startswith("1.4") else ZONE
+    with acting_as(connection, "mdistinct_admin"):
+        moment = value(connection, "SELECT next_run FROM mdistinct.schedule")
+        assert f"{moment.astimezone(ZoneInfo(zone)):%H:%M}" == "02:00"
+        assert value(connection, "SELECT mdistinct_schedule('hospital', '0 2 * * *')") == moment
+
+
+@pytest.mark.image
+def test_other_databases_take_the_extension(
+    container: MdistinctContainer, connection: Connection
+) -> None:
+    connection.execute("CREATE DATABASE other TEMPLATE template0")
+    with psycopg.connect(container.dsn("other"), autocommit=True) as other:
+        other.execute("CREATE EXTENSION pg_mdistinct CASCADE")
+        text, _, _ = EXAMPLE.read_text().rpartition("SELECT mdistinct_schedule")
+        other.execute(text.encode())
+        assert other.execute("SELECT * FROM mdistinct_verify('hospital')").fetchall() == []
+    # The code is the same, compiled already, and none of it was compiled again elsewhere.
+    assert container.exec("test -e /var/lib/postgresql/.cache").exit_code == 1
 
 
 @pytest.mark.image
@@ -158,22 +190,13 @@ def test_a_failed_first_start_keeps_nothing(pytestconfig: pytest.Config, tmp_pat
 
 
 @pytest.mark.image
-def test_fixtures_for_users(
-    pytester: pytest.Pytester, pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pytester.makeconftest("from pg_mdistinct.testing import hospital, mdistinct_container")
-    pytester.makepyfile(
-        """
-        from pg_mdistinct import Client
-
-        def test_one(hospital):
-            with Client(hospital) as client:
-                assert client.publish("hospital").release == 2
-
-        def test_two(hospital):
-            with Client(hospital) as client:
-                assert client.publish("hospital").release == 2
-        """
-    )
-    monkeypatch.setenv("PG_MDISTINCT_IMAGE", pytestconfig.getoption("--image"))
-    pytester.runpytest_subprocess("-p", "no:cacheprovider").assert_outcomes(passed=2)
+def test_the_guide_to_scheduling(connection: Connection) -> None:
+    blocks = [block.text for block in documents.blocks("scheduling.md") if block.language == "sql"]
+    assert len(blocks) == 4
+    connection.execute("CREATE DATABASE hospital TEMPLATE template0")
+    for text in blocks:
+        connection.execute(text.encode())
+    jobs = connection.execute("SELECT database, username FROM cron.job").fetchall()
+    assert jobs == [("hospital", "mdistinct_scheduler")]
+    connection.execute("SELECT cron.unschedule(jobid) FROM cron.job")
+    connection.execute("SELECT mdistinct_schedule('hospital', '0 2 * * *')")

@@ -301,9 +301,9 @@ class TestVerify:
                 "own value",
             ),
             (
-                "UPDATE mdistinct_data.people_placement AS p SET gid = "
-                "(SELECT max(gid) FROM mdistinct_data.people_groups AS g WHERE g.release = 2)"
-                " WHERE p.release = 2",
+                "UPDATE mdistinct_data.people_placement AS p SET gids = array_fill("
+                "(SELECT max(gid) FROM mdistinct_data.people_groups AS g WHERE g.release = 2),"
+                " ARRAY[cardinality(p.gids)]) WHERE p.release = 2",
                 "legal update instance",
             ),
         ],

@@ -100,6 +100,79 @@ def test_a_run_does_not_wait_for_another(db: Connection, dsn: str) -> None:
     assert one(db, "SELECT sqlstate FROM mdistinct.runs LIMIT 1") == "55P03"
 
 
+def begin_slow_run(db: Connection, dsn: str, statement: str) -> psycopg.Connection[Any]:
+    """Start a run whose source does not come to an end, on a connection of its own."""
+    make_ward(db)
+    db.execute("CREATE VIEW slow AS SELECT ward.* FROM ward, pg_sleep(60)")
+    db.execute("SELECT mdistinct_register('slow', 'slow', 'id', ARRAY['age'], 'disease', 2)")
+    allow_all(db, "slow")
+    db.execute("SELECT mdistinct_drop('ward')")
+    schedule_without_pg_cron(db, "slow", NEVER_SOON, timedelta(hours=1))
+    other = psycopg.connect(dsn, autocommit=True)
+    other.pgconn.send_query(statement.encode())
+    until(db, "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'")
+    return other
+
+
+def until(db: Connection, query: str) -> None:
+    deadline = time.monotonic() + 30
+    while not one(db, query):
+        assert time.monotonic() < deadline, query
+        time.sleep(0.05)
+
+
+def shown(db: Connection) -> str:
+    with acting_as(db, "mdistinct_admin"):
+        return str(one(db, "SELECT status FROM mdistinct.schedule"))
+
+
+def test_a_killed_run_leaves_a_trace_and_is_due_again(db: Connection, dsn: str) -> None:
+    with begin_slow_run(db, dsn, "CALL mdistinct.run_job('slow')") as other:
+        assert runs(db) == [("slow", "running", None)]
+        assert shown(db) == "running"
+        db.execute("SELECT pg_terminate_backend(%s)", (other.info.backend_pid,))
+        until(db, "SELECT status <> 'running' FROM mdistinct.schedule")
+        other.close()
+    assert shown(db) == "interrupted"
+    db.execute("CREATE OR REPLACE VIEW slow AS SELECT * FROM ward")
+    # Its only run was interrupted, and so it is due, although the schedule is far away.
+    db.execute("UPDATE mdistinct.schedules SET scheduled_at = now() - interval '400 days'")
+    assert publish_all(db)["published"] == 1
+    assert runs(db) == [("slow", "interrupted", None), ("slow", "published", 1)]
+    assert one(db, "SELECT ended_at IS NULL FROM mdistinct.runs WHERE run = 1")
+    assert shown(db) == "published"
+
+
+def test_a_run_ends_the_row_that_it_began_and_no_other(db: Connection, dsn: str) -> None:
+    make_ward(db)
+    with psycopg.connect(dsn, autocommit=True) as other:
+        begun = one(other, "SELECT mdistinct.begin_run('ward')")
+        assert run(db) == "published"
+        assert runs(db) == [("ward", "running", None), ("ward", "published", 1)]
+        assert one(other, "SELECT run FROM mdistinct.run('ward')") == begun
+    assert runs(db) == [("ward", "published", 2), ("ward", "published", 1)]
+
+
+def test_nobody_holds_up_runs_by_holding_their_locks(db: Connection, dsn: str) -> None:
+    make_ward(db)
+    with psycopg.connect(dsn, autocommit=True) as other:
+        for number in (1, 2):
+            other.execute(
+                "SELECT pg_advisory_lock('mdistinct.runs'::regclass::oid::int, %s)", (number,)
+            )
+        db.execute("CALL mdistinct.run_job('ward')")
+    assert runs(db) == [("ward", "published", 1)]
+
+
+def test_no_lock_outlasts_its_run(db: Connection) -> None:
+    make_ward(db)
+    db.execute("CALL mdistinct.run_job('ward')")
+    with pytest.raises(psycopg.Error):
+        db.execute("CALL mdistinct.run_job('nothing')")
+    assert publish_all(db)["published"] == 1
+    assert one(db, "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'") == 0
+
+
 def test_only_admins_read_the_runs_and_nobody_writes_them(db: Connection) -> None:
     make_ward(db)
     assert run(db) == "published"

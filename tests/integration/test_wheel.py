@@ -1,4 +1,7 @@
-"""An sdist, the wheel that it gives, and a machine that has nothing but this wheel."""
+"""An sdist, the wheel that it gives, and a machine that has nothing but this wheel.
+
+The commands are those of docs/install.md.
+"""
 
 from __future__ import annotations
 
@@ -6,56 +9,68 @@ import os
 import subprocess
 import sys
 import tarfile
-import venv
 import zipfile
+from dataclasses import dataclass
 from pathlib import Path
 
 import psycopg
 import pytest
+from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict
 
 import pg_mdistinct
 from pg_mdistinct import resources
+from tests import documents
+from tests.fix_server import Server
 
 pytestmark = [pytest.mark.slow, pytest.mark.embedded]
 ROOT = Path(__file__).parents[2]
 VERSION = pg_mdistinct.__version__
 
 
-def run(*command: str | Path, cwd: Path) -> str:
+@dataclass(frozen=True)
+class Machine:
+    """A checkout, and the environment that the guide makes beside it."""
+
+    checkout: Path
+    environment: Path
+
+    def copy(self, beginning: str, changes: dict[str, str] | None = None, **variables: str) -> str:
+        """Runs a block of the guide as it stands, but for the given changes."""
+        here = {"/opt/pg-mdistinct": str(self.environment)} if "/opt" in beginning else {}
+        text = documents.block("install.md", beginning).replaced({**here, **(changes or {})})
+        return run("bash", "-euc", text, cwd=self.checkout, **variables)
+
+
+def run(*command: str | Path, cwd: Path, **variables: str) -> str:
     # Nothing of this environment may help: neither its packages nor its checkout.
-    variables = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "PG", "VIRT"))}
-    done = subprocess.run(command, cwd=cwd, env=variables, capture_output=True, text=True)
+    own = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "PG", "VIRT"))}
+    # Compiling what pip unpacks would take longer than all the rest.
+    own["PIP_NO_COMPILE"] = "1"
+    done = subprocess.run(
+        command, cwd=cwd, env={**own, **variables}, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
 
-def build(kind: str, source: Path, target: Path) -> Path:
-    hatchling = (sys.executable, "-m", "hatchling", "build", "--target", kind)
-    run(*hatchling, "--directory", target, cwd=source)
-    (made,) = target.iterdir()
+@pytest.fixture(scope="module")
+def machine(tmp_path_factory: pytest.TempPathFactory) -> Machine:
+    """The checkout is what the sdist holds, so that sdist and wheel are complete or neither."""
+    folder = tmp_path_factory.mktemp("machine")
+    hatchling = (sys.executable, "-m", "hatchling", "build", "--target", "sdist")
+    run(*hatchling, "--directory", folder / "sdist", cwd=ROOT)
+    (packed,) = (folder / "sdist").iterdir()
+    with tarfile.open(packed) as sdist:
+        sdist.extractall(folder, filter="data")
+    made = Machine(folder / f"pg_mdistinct-{VERSION}", folder / "environment")
+    made.copy("python3 -m venv build/environment")
+    made.copy("python3 -m venv /opt/pg-mdistinct")
     return made
 
 
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Made from the sdist, so that both are complete or neither."""
-    folder = tmp_path_factory.mktemp("built")
-    with tarfile.open(build("sdist", ROOT, folder / "sdist")) as sdist:
-        sdist.extractall(folder, filter="data")
-    return build("wheel", folder / f"pg_mdistinct-{VERSION}", folder / "wheel")
-
-
-@pytest.fixture(scope="module")
-def programs(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The programs of an environment in which the wheel was installed, with its requirements."""
-    folder = tmp_path_factory.mktemp("environment")
-    venv.create(folder / "venv", with_pip=True)
-    programs = folder / "venv" / "bin"
-    run(programs / "python", "-m", "pip", "install", "--quiet", wheel, cwd=folder)
-    return programs
-
-
-def test_wheel_carries_all_resources(wheel: Path) -> None:
+def test_wheel_carries_all_resources(machine: Machine) -> None:
+    (wheel,) = (machine.checkout / "dist").glob("*.whl")
     names = set(zipfile.ZipFile(wheel).namelist())
     for folder in (resources.sql_dir(), resources.migrations_dir()):
         for path in folder.rglob("*"):
@@ -65,16 +80,32 @@ def test_wheel_carries_all_resources(wheel: Path) -> None:
     assert "pg_mdistinct/py.typed" in names
 
 
-def test_wheel_alone_is_enough(programs: Path, tmp_path: Path) -> None:
-    def command(*words: str) -> str:
-        return run(programs / "pg-mdistinct", *words, cwd=tmp_path)
+def test_wheel_alone_is_enough(machine: Machine, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    said = machine.copy(
+        "/opt/pg-mdistinct/bin/pg-mdistinct server start", PG_MDISTINCT_HOME=str(home)
+    )
+    assert f"pg_mdistinct {VERSION} is installed in mdistinct" in said
 
-    home = f"--home={tmp_path / 'home'}"
-    dsn = command("server", "start", "--throwaway", home).splitlines()[-1]
+
+@pytest.mark.usefixtures("template")
+def test_the_plugin_comes_into_a_server_that_is_there(machine: Machine, server: Server) -> None:
+    # With the template the server's code is there and compiled.
+    place = conninfo_to_dict(server.dsn("mydatabase"))
+    variables = {
+        f"PG{name.upper()}": str(place[name]) for name in ("host", "port", "user") if name in place
+    }
     try:
-        assert f"pg_mdistinct {VERSION} is installed" in command("install", "--dsn", dsn)
-        with psycopg.connect(dsn) as connection:
-            connection.execute("SELECT * FROM mdistinct_published.releases")
-            connection.execute("SELECT mdistinct.warm_up()")
+        said = machine.copy(
+            "runuser -u postgres -- createdb",
+            {"runuser -u postgres -- ": "", "/opt/pg-mdistinct": str(machine.environment)},
+            **variables,
+        )
+        (last,) = documents.block("install.md", "pg_mdistinct 0").text.splitlines()
+        assert said.splitlines()[-1] == last
+        with psycopg.connect(server.dsn("mydatabase")) as connection:
+            assert connection.execute("SELECT * FROM mdistinct_published.releases").fetchall() == []
     finally:
-        command("server", "stop", home)
+        with server.maintenance() as connection:
+            name = sql.Identifier("mydatabase")
+            connection.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(name))
