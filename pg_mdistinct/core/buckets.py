@@ -138,7 +138,8 @@ def fewest_groups(bucket: Bucket) -> int:
             return groups
         reached = flow.network.reachable(SOURCE)[2:]
         overfull = counts[reached[: len(present)]].sum()
-        room = flow.multiplicity[reached[len(present) :]].sum()
+        room = int(flow.multiplicity[reached[len(present) :]].sum())
+        assert room, "every record's value fits some entry of its bucket"
         groups = max(groups + 1, int(-(-overfull // room)))
 
 

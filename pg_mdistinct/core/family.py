@@ -42,7 +42,9 @@ LONGEST_LIST = 500
 
 BEGINNINGS = 200
 RECORDS_A_BEGINNING = 100
-"""For a few records it is not worth trying long."""
+MOST_EFFORT = 4_000_000_000
+"""For a few records it is not worth trying long; large programmes are not begun often, since each
+time takes long. That is enough for all beginnings of ten classes of values, and some seconds."""
 
 ROUNDS = 3
 COST_SHARE = 0.2
@@ -140,7 +142,8 @@ class _Family:
         rng = np.random.default_rng(len(self.types_of))
         most = int(new.sum()) / self.m
         best, least = np.ones(len(self.types_of)), np.inf
-        for beginning in range(1 + min(int(new.sum()) // RECORDS_A_BEGINNING, BEGINNINGS)):
+        more = MOST_EFFORT // sum(region.effort for region in regions)
+        for beginning in range(1 + min(int(new.sum()) // RECORDS_A_BEGINNING, BEGINNINGS, more)):
             exponent = EXPONENTS[beginning % len(EXPONENTS)]
             sizes: FloatArray = self.old_groups + rng.random(len(self.types_of)) ** 2 * most / 4
             for _ in range(ROUNDS):
@@ -218,6 +221,11 @@ class _Region:
         k = np.arange(1, m)[None, :, None]
         self._slots_of_most_frequent = np.minimum(family.takes[:, None, :], k).astype(np.float64)
 
+    @property
+    def effort(self) -> int:
+        """Return what a solution costs."""
+        return self._packing.effort
+
     def solve(self, gain: FloatArray) -> FloatArray:
         """Return the number of groups of each signature, not rounded yet."""
         return self._packing.maximize(gain)
@@ -276,12 +284,11 @@ class _Region:
     def _must(self, groups: int) -> IntArray:
         """Return how many records of each value have to go, so that the rest is m-eligible.
 
-        Where new records are not eligible by themselves, each that goes with old ones is a gain.
+        Where they are not eligible to begin with, the rest is to lack no more rows than all did.
         """
-        everybody, m = self.everybody, self.family.m
-        if self.old.any() and everybody.max() > int(everybody.sum()) // m:
-            return np.zeros_like(everybody)
-        must: IntArray = np.maximum(everybody - (int(everybody.sum()) - m * groups) // m, 0)
+        everybody = self.everybody
+        needed = max(int(everybody.sum()) // self.family.m, int(everybody.max()))
+        must: IntArray = np.maximum(everybody - (needed - groups), 0)
         return must
 
     def _try(self, groups: IntArray, room: IntArray) -> IntArray | None:

@@ -24,12 +24,12 @@ class Generalized:
 
 
 def scaled_positions(snapshot: Snapshot) -> npt.NDArray[np.float32]:
-    """Return where every record lies, each column scaled to 0..1."""
+    """Return where every record lies, each column scaled to 0..1; without columns, all at 0."""
     columns = [
         (column.position[column.code] - column.position[0]) / (column.width or 1.0)
         for column in snapshot.qi
         if len(column.position)
-    ]
+    ] or [np.zeros(len(snapshot))]
     return np.array(columns, dtype=np.float32).reshape(len(columns), len(snapshot)).T
 
 

@@ -18,20 +18,32 @@ PIVOTS_A_ROW = 20
 
 
 class Packing:
-    """A programme that can be solved for one gain after another, each time from where it stands."""
+    """A programme that can be solved for one gain after another, each time from where it stands.
+
+    The tableau has a row for each unknown of the basis and a column for each other one; the last
+    column is the stock. Unknowns 0 to rows - 1 are what is left over of each good.
+    """
 
     def __init__(self, columns: FloatArray, limits: FloatArray) -> None:
-        rows = len(limits)
+        rows, width = columns.shape
         # Slightly different limits, so that the method never walks in a circle.
         apart = limits + PERTURBATION * np.arange(1, rows + 1) / max(rows, 1)
-        # Unknowns 0 to rows - 1 are what is left over of each good; the last column is the stock.
-        self._tableau = np.concatenate([np.eye(rows), columns, apart[:, None]], axis=1)
+        # In one order always, since the steps are compiled for that.
+        self._tableau = np.ascontiguousarray(np.concatenate([columns, apart[:, None]], axis=1))
         self._basis = np.arange(rows)
+        self._others = np.arange(rows, rows + width)
+
+    @property
+    def effort(self) -> int:
+        """Return about how many numbers a solution looks at: all, in a step for every row."""
+        return len(self._tableau) * self._tableau.size
 
     def maximize(self, gain: FloatArray) -> FloatArray:
         """Return how much of each column to take."""
         rows = len(self._basis)
-        _improve(self._tableau, self._basis, np.concatenate([np.zeros(rows), gain, [0.0]]))
+        gains = np.concatenate([np.zeros(rows), gain])
+        promise = np.append(gains[self._others], 0.0) - gains[self._basis] @ self._tableau
+        _improve(self._tableau, self._basis, self._others, promise)
         amounts = np.zeros(rows + len(gain))
         amounts[self._basis] = self._tableau[:, -1]
         result: FloatArray = np.maximum(amounts[rows:], 0.0)
@@ -39,11 +51,9 @@ class Packing:
 
 
 @njit(cache=True)
-def _improve(tableau, basis, promise):  # type: ignore[no-untyped-def]
+def _improve(tableau, basis, others, promise):  # type: ignore[no-untyped-def]
     """Bring in the unknown that promises the most, again and again, until none does."""
     rows, width = tableau.shape
-    for row in range(rows):
-        promise -= promise[basis[row]] * tableau[row]
     for _ in range(PIVOTS_A_ROW * rows):
         entering = np.argmax(promise[: width - 1])
         if promise[entering] <= TOLERANCE:
@@ -55,9 +65,21 @@ def _improve(tableau, basis, promise):  # type: ignore[no-untyped-def]
                 leaving, scarcest = row, stock / use
         if leaving < 0:
             return
-        tableau[leaving] /= tableau[leaving, entering]
-        for row in range(rows):
-            if row != leaving and tableau[row, entering] != 0.0:
-                tableau[row] -= tableau[row, entering] * tableau[leaving]
-        promise -= promise[entering] * tableau[leaving]
-        basis[leaving] = entering
+        _change_places(tableau, promise, leaving, entering)
+        basis[leaving], others[entering] = others[entering], basis[leaving]
+
+
+@njit(cache=True)
+def _change_places(tableau, promise, leaving, entering):  # type: ignore[no-untyped-def]
+    """Solve the leaving row for the entering unknown, and put it into all the others."""
+    pivot = tableau[leaving, entering]
+    tableau[leaving, entering] = 1.0
+    tableau[leaving] /= pivot
+    for row in range(len(tableau)):
+        use = tableau[row, entering]
+        if row != leaving and use != 0.0:
+            tableau[row, entering] = 0.0
+            tableau[row] -= use * tableau[leaving]
+    use = promise[entering]
+    promise[entering] = 0.0
+    promise -= use * tableau[leaving]

@@ -23,7 +23,10 @@ from pg_mdistinct.core.snapshot import Snapshot
 from pg_mdistinct.core.split import split_bucket
 from pg_mdistinct.core.values import values_of
 
-REFINEMENTS = 3
+MOST_REFINEMENTS = 3
+REFINED_GROUPS = 75_000
+"""Groups are gone through so often that they make up about this number, and at least once: the
+more there are, the nearer are neighbours by themselves."""
 
 Positions = npt.NDArray[np.float32]
 
@@ -193,7 +196,7 @@ def _refine(
         groups.of_row,
         groups.bucket,
         members,
-        REFINEMENTS,
+        min(max(REFINED_GROUPS // len(groups.bucket), 1), MOST_REFINEMENTS),
         rng,
         lambda share: progress("refine", share),
     )

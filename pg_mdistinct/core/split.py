@@ -32,7 +32,7 @@ WORK_AT_ONCE = 1_000_000
 SPREAD_ABOVE = 16
 """Nodes with more groups are judged by standard deviations: all their ranges are wide."""
 
-WIDEST_ABOVE = 128
+WIDEST_ABOVE = 32
 """Nodes with more groups are cut along the attribute that is spread out most, without trials."""
 
 
@@ -65,8 +65,8 @@ def split_bucket(
     fakes = bucket.holes
     fake_group, fake_value = np.empty(fakes, dtype=np.int64), np.empty(fakes, dtype=np.int64)
     position = np.ascontiguousarray(position)
-    order = np.ascontiguousarray(np.argsort(position, axis=0, kind="stable").T.astype(np.int64))
-    place = np.searchsorted(forest.values, value)
+    order = np.ascontiguousarray(np.argsort(position, axis=0, kind="stable").T.astype(np.int32))
+    place = np.searchsorted(forest.values, value).astype(np.int32)
     pending_rows = np.empty((STACK, len(forest.cell_rows)), dtype=np.int64)
     pending_node = np.empty((STACK, 3), dtype=np.int64)
     pending_rows[0], pending_node[0] = forest.cell_rows, (0, len(value), bucket.groups)
@@ -119,7 +119,7 @@ def _split(  # type: ignore[no-untyped-def]
     cells = stack_rows.shape[1]
     values = len(walk) - len(multiplicity)
     is_left = np.zeros(records, dtype=np.bool_)
-    moved = np.empty(records, dtype=np.int64)
+    moved = np.empty(records, dtype=np.int32)
     rows = np.empty(cells, dtype=np.int64)
     left_rows = np.empty(cells, dtype=np.int64)
     best_rows = np.empty(cells, dtype=np.int64)

@@ -57,6 +57,11 @@ def test_numbers_of_groups(entries: tuple[set[int], ...], counts: list[int], gro
     assert fewest_groups(make_bucket(tuple(map(frozenset, entries)), counts)) == groups
 
 
+def test_records_that_fit_no_entry_are_not_tried_for_ever() -> None:
+    with pytest.raises(AssertionError, match="fits some entry"):
+        fewest_groups(make_bucket((frozenset({0, 1}), frozenset({1})), [1, 1, 5]))
+
+
 def test_a_large_bucket_needs_few_tries() -> None:
     classes = [frozenset(range(first, first + 5)) for first in range(0, 50, 5)]
     counts = np.random.default_rng(1).integers(0, 10**6, 50)

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pg_mdistinct.core.arrays import IntArray
+from pg_mdistinct.core.arrays import FloatArray, IntArray
 from pg_mdistinct.core.buckets import FIRST_TIME, Bucket, fewest_groups
 from pg_mdistinct.core.family import Chosen, Surroundings, choose_groups
 from pg_mdistinct.core.model import UpdateModel
+from pg_mdistinct.core.programme import Packing
 from pg_mdistinct.core.signature import Signature
 from pg_mdistinct.core.templates import value_types
 
@@ -79,3 +80,52 @@ def test_new_records_lean_on_old_ones() -> None:
     together = Bucket(signature, FIRST_TIME, old[0] + chosen.taken[0])
     assert chosen.groups >= 8
     assert fewest_groups(together) == 100 + chosen.groups
+
+
+def rows_missing(counts: IntArray, m: int) -> int:
+    """How many counterfeits it takes to group these records among themselves."""
+    records = int(counts.sum())
+    return m * max(int(counts.max()), -(-records // m)) - records
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.integers(1, 3), st.integers(2, 4), st.integers(2, 4), st.data())
+def test_the_rest_lacks_no_more_than_all_did(
+    classes: int, size: int, m: int, data: st.DataObject
+) -> None:
+    """One value prevails among the new records, and old groups may have it already, or not."""
+    values = classes * size
+    types = value_types(classes_model(classes, size))
+    row = st.lists(st.integers(0, 40), min_size=values, max_size=values)
+    new = np.array([data.draw(row), data.draw(row)], dtype=np.int64)
+    new[:, 0] *= data.draw(st.integers(1, 9))
+    old = np.array([data.draw(row), data.draw(row)], dtype=np.int64)
+    old[:, size:] = 0
+    around = NOTHING
+    if m <= size and old.any():
+        signature = types.signature([0] * m)
+        groups = fewest_groups(Bucket(signature, FIRST_TIME, old.sum(axis=0)))
+        around = Surroundings({signature: old}, {signature: groups})
+    chosen = choose_groups(new, around, m, types)
+    assert rows_missing(left_over(new, chosen), m) <= rows_missing(new.sum(axis=0), m)
+    for c in chosen:
+        signature = types.signature(c.types)
+        standing = around.records.get(signature, np.zeros_like(new)) + c.taken
+        groups = around.groups.get(signature, 0) + c.groups
+        assert fewest_groups(Bucket(signature, FIRST_TIME, standing.sum(axis=0))) <= groups
+
+
+def test_large_programmes_are_not_begun_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    solved = []
+    maximize = Packing.maximize
+
+    def counted(packing: Packing, gain: FloatArray) -> FloatArray:
+        solved.append(len(gain))
+        return maximize(packing, gain)
+
+    monkeypatch.setattr(Packing, "maximize", counted)
+    new = np.random.default_rng(0).integers(0, 10, (2, 1_000))
+    chosen = choose_groups(new, NOTHING, 4, value_types(classes_model(200, 5)))
+    assert left_over(new, chosen).sum() < new.sum() / 3
+    assert set(solved) == {200}
+    assert len(solved) < 50

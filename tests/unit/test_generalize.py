@@ -158,3 +158,8 @@ def test_nothing_to_generalize() -> None:
 def test_positions_are_scaled_to_one() -> None:
     case = Case([[10, 20, 30], [5, 5, 5]], [False, False], [0, 0, 0], [], [0])
     assert scaled_positions(case.snapshot).tolist() == [[0.0, 0.0], [0.5, 0.0], [1.0, 0.0]]
+
+
+def test_without_columns_all_are_in_one_place() -> None:
+    case = Case([], [], [0, 0, 0], [], [0])
+    assert scaled_positions(case.snapshot).tolist() == [[0.0], [0.0], [0.0]]
