@@ -9,7 +9,7 @@ import pytest
 
 from tests.docs.guide import ROOT, blocks, compare, play
 
-GUIDES = ("client.md", "learning.md", "queries.md")
+GUIDES = ("client.md", "command-line.md", "learning.md", "queries.md")
 
 
 @pytest.mark.parametrize("name", GUIDES)

@@ -24,8 +24,11 @@ with Progress(plpy) as progress:
     for step in range({steps}):
         time.sleep(0.01)
         progress("split", step / {steps})
+        GD["step"] = step
 $python$
 """
+
+HOW_FAR = "DO LANGUAGE plpython3u $$ plpy.notice(GD['step']) $$"
 
 COMPILED = """
 DO LANGUAGE plpython3u $python$
@@ -123,6 +126,11 @@ def test_work_between_statements_can_be_cancelled(dsn: str) -> None:
         # Too short for a notice, which would be a chance to be cancelled too.
         with pytest.raises(psycopg.errors.QueryCanceled):
             session.execute(LONG_WORK.format(steps=120))
+        # It ended in the middle of the work, not when the work was done.
+        notices: list[str] = []
+        session.add_notice_handler(lambda notice: notices.append(str(notice.message_primary)))
+        session.execute(HOW_FAR)
+        assert int(notices[-1]) < 119
 
 
 def test_progress_is_told_and_seen(db: Connection, dsn: str) -> None:
