@@ -115,8 +115,8 @@ class _Population:
         # The largest occupation has about 8 % of the people: eligible for every m up to 12.
         shares = 1.0 / np.arange(5, 5 + OCCUPATIONS)
         self._shares = rng.permutation(shares / shares.sum())
-        # As in time-use surveys, the occupation explains a third of the schooling, of which its
-        # class makes up the smaller part, a fifth of the gender, and little of the age.
+        # As in time-use surveys, the occupation explains a fifth of the schooling and of the
+        # gender, its class less than half of that, and either little of the age.
         self._schooling = np.linspace(7.2, 10.8, OCCUPATIONS) + rng.normal(0, 1.4, OCCUPATIONS)
         self._women = rng.beta(2.0, 2.0, OCCUPATIONS)
         self._seniority = rng.normal(0, 3.0, OCCUPATIONS)

@@ -44,10 +44,12 @@ finish_build() {
 if docker info >/dev/null 2>&1; then
     start_builds
 fi
-.venv/bin/pytest "$@"
+# A failure does not keep the others from running: it is told in the end.
+failed=()
+.venv/bin/pytest "$@" || failed+=("this machine's PostgreSQL")
 if [[ -z ${logs:-} ]]; then
     say 'No Docker engine answers: the suite did NOT run on the images.'
-    exit
+    exit ${#failed[@]}
 fi
 for major in "${MAJORS[@]}"; do
     finish_build "$major"
@@ -55,5 +57,9 @@ for major in "${MAJORS[@]}"; do
     say 'Left out: tests/unit, which needs no database, and tests/acceptance for its length;'
     say 'pytest ends with a list of what it skips besides.'
     .venv/bin/pytest --server=image --image="pg-mdistinct:$major" \
-        --ignore=tests/unit --ignore=tests/acceptance "$@"
+        --ignore=tests/unit --ignore=tests/acceptance "$@" || failed+=("pg-mdistinct:$major")
 done
+if ((${#failed[@]})); then
+    say "Failed on ${failed[*]}"
+    exit 1
+fi

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -52,9 +53,19 @@ def test_skewed_but_eligible_for_m_8(seed: int) -> None:
     assert all(frequencies(snapshot).max() <= 0.10 for snapshot in releases)
 
 
+def explained(numbers: np.ndarray[Any, Any], by: np.ndarray[Any, Any]) -> float:
+    """The share of the variance that lies between groups."""
+    means = np.bincount(by, weights=numbers) / np.maximum(np.bincount(by), 1)
+    return float(means[by].var() / numbers.var())
+
+
 def test_correlated_like_real_microdata() -> None:
     snapshot = next(Workload().releases(1))
-    assert np.corrcoef(snapshot["education"], snapshot["occupation"])[0, 1] > 0.5
+    occupation = snapshot["occupation"]
+    assert 0.15 < explained(snapshot["education"], occupation) < 0.35
+    assert 0.05 < explained(snapshot["education"], occupation // 10) < 0.15
+    assert 0.15 < explained(snapshot["gender"], occupation) < 0.30
+    assert 0.02 < explained(snapshot["age"], occupation) < 0.08
     ages = [snapshot["age"][snapshot["marital"] == status].mean() for status in range(6)]
     single, widowed = MARITAL.index("never-married"), MARITAL.index("widowed")
     assert ages[single] < ages[1] < ages[widowed]
