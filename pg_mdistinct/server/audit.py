@@ -103,8 +103,8 @@ def audited(
 
 def open_calls(plpy: Plpy) -> Iterator[Row]:
     """Return the calls that only the file knows of, as rows of the trail."""
-    for begun, ended in _joined(_spool(_who(plpy)).read()):
-        yield _row(begun, {**ended, "outcome": _outcome(plpy, begun, ended)})
+    for begun, ended in _calls_of(_spool(_who(plpy))):
+        yield _row(begun, {**ended, "outcome": _outcome(plpy, ended)})
 
 
 def _carried_out(plpy: Plpy, function: Callable[[], T], writes: bool) -> T:
@@ -199,13 +199,13 @@ def _move(plpy: Plpy, spool: Spool) -> None:
 
 
 def _move_ended(plpy: Plpy, spool: Spool) -> None:
-    calls = list(_joined(spool.read()))
+    calls = _calls_of(spool)
     stored = _stored(plpy, [begun["call"] for begun, _ in calls])
     if spool.size() > _TIDY_FROM:
         spool.forget({call for call, is_ours in stored.items() if not is_ours})
     left = ((begun, ended) for begun, ended in calls if begun["call"] not in stored)
     for begun, ended in list(left)[:_MOVED_AT_ONCE]:
-        outcome = _outcome(plpy, begun, ended)
+        outcome = _outcome(plpy, ended)
         if outcome != RUNNING:
             _store(plpy, _row(begun, {**ended, "outcome": outcome}))
 
@@ -229,16 +229,33 @@ def _stored(plpy: Plpy, calls: list[str]) -> dict[str, bool]:
     return {row["call"]: row["is_ours"] for row in rows}
 
 
-def _outcome(plpy: Plpy, begun: Line, ended: Line) -> str:
+def _outcome(plpy: Plpy, ended: Line) -> str:
     """Tell how a call ended that has no row."""
     if not ended:
-        return RUNNING if is_alive(begun["process"]) else UNFINISHED
+        return RUNNING
     if "transaction" not in ended:
         return str(ended["outcome"])
+    # Over as this statement sees the table: what commits meanwhile has a row that it cannot see.
     row = run(
-        plpy, "SELECT pg_catalog.pg_xact_status($1) AS status", ["xid8"], [ended["transaction"]]
+        plpy,
+        "SELECT pg_catalog.pg_visible_in_snapshot($1, pg_catalog.pg_current_snapshot()) AS is_over",
+        ["xid8"],
+        [ended["transaction"]],
     )
-    return RUNNING if row[0]["status"] == "in progress" else ROLLED_BACK
+    return ROLLED_BACK if row[0]["is_over"] else RUNNING
+
+
+def _calls_of(spool: Spool) -> list[tuple[Line, Line]]:
+    """Return the two lines of each call; the second is empty while the call is running."""
+    calls = list(_joined(spool.read()))
+    gone = {begun["call"] for begun, ended in calls if not ended and not is_alive(begun["process"])}
+    if not gone:
+        return calls
+    # Only now have they written all that they ever will: what was read before may lack an end.
+    return [
+        (begun, {"outcome": UNFINISHED} if not ended and begun["call"] in gone else ended)
+        for begun, ended in _joined(spool.read())
+    ]
 
 
 def _joined(lines: Iterable[Line]) -> Iterator[tuple[Line, Line]]:

@@ -1,4 +1,5 @@
 -- Invoker on purpose: it reads a file of the server, and nothing of the database that needs rights.
+-- Stable, so that it sees the same transactions as the statement which also reads the table.
 CREATE OR REPLACE FUNCTION mdistinct.open_calls()
 RETURNS TABLE (
     call uuid,
@@ -16,7 +17,7 @@ RETURNS TABLE (
     result jsonb
 )
 LANGUAGE plpython3u
-VOLATILE
+STABLE
 PARALLEL UNSAFE
 SECURITY INVOKER
 SET search_path = pg_catalog, pg_temp

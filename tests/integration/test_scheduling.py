@@ -110,7 +110,11 @@ def begin_slow_run(db: Connection, dsn: str, statement: str) -> psycopg.Connecti
     schedule_without_pg_cron(db, "slow", NEVER_SOON, timedelta(hours=1))
     other = psycopg.connect(dsn, autocommit=True)
     other.pgconn.send_query(statement.encode())
-    until(db, "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'")
+    until(
+        db,
+        "SELECT count(*) FROM pg_stat_activity"
+        " WHERE wait_event = 'PgSleep' AND datname = current_database()",
+    )
     return other
 
 
@@ -170,7 +174,11 @@ def test_no_lock_outlasts_its_run(db: Connection) -> None:
     with pytest.raises(psycopg.Error):
         db.execute("CALL mdistinct.run_job('nothing')")
     assert publish_all(db)["published"] == 1
-    assert one(db, "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'") == 0
+    locks = (
+        "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND database ="
+        " (SELECT oid FROM pg_database WHERE datname = current_database())"
+    )
+    assert one(db, locks) == 0
 
 
 def test_only_admins_read_the_runs_and_nobody_writes_them(db: Connection) -> None:

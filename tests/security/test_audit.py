@@ -15,6 +15,7 @@ import psycopg
 import pytest
 from psycopg.rows import dict_row
 
+from pg_mdistinct.server import audit
 from pg_mdistinct.server.spool import FOLDER, Spool, is_alive, this_process
 from tests.fix_database import Connection, acting_as
 from tests.integration.cases import make_table, make_ward, one, publish, state
@@ -265,6 +266,24 @@ def test_where_the_file_cannot_be_written_nothing_is_done(db: Connection) -> Non
         _on_server(db, "os.rmdir(path); os.rename(path + '.away', path)")
     assert state(db) == before
     publish(db)
+
+
+def test_an_end_that_is_written_while_the_file_is_read_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A session may end its call and be gone before anybody looks for its process."""
+    spool = Spool(1, tmp_path)
+    for call in ("quick", "killed"):
+        spool.append({"call": call, "action": "publish", "process": {}})
+    end = {"call": "quick", "outcome": "failed"}
+
+    def is_alive(process: dict[str, Any]) -> bool:
+        spool.append(end)
+        return False
+
+    monkeypatch.setattr(audit, "is_alive", is_alive)
+    found = {begun["call"]: ended for begun, ended in audit._calls_of(spool)}
+    assert found == {"quick": end, "killed": {"outcome": "unfinished"}}
 
 
 def test_nobody_else_on_the_machine_reads_the_file(tmp_path: Path) -> None:
