@@ -115,9 +115,9 @@ class _Population:
         # The largest occupation has about 8 % of the people: eligible for every m up to 12.
         shares = 1.0 / np.arange(5, 5 + OCCUPATIONS)
         self._shares = rng.permutation(shares / shares.sum())
-        # As in time-use surveys, the occupation explains a fifth of the schooling and of the
-        # gender, its class less than half of that, and either little of the age.
-        self._schooling = np.linspace(7.2, 10.8, OCCUPATIONS) + rng.normal(0, 1.4, OCCUPATIONS)
+        # As in time-use surveys, the occupation explains a third of the schooling, a fifth of the
+        # gender and little of the age. Classes of occupations differ in their schooling.
+        self._schooling = np.linspace(5.0, 13.0, OCCUPATIONS) + rng.normal(0, 0.8, OCCUPATIONS)
         self._women = rng.beta(2.0, 2.0, OCCUPATIONS)
         self._seniority = rng.normal(0, 3.0, OCCUPATIONS)
 
@@ -137,7 +137,7 @@ class _Population:
         return people
 
     def _education(self, occupation: IntArray, age: IntArray) -> IntArray:
-        level = np.rint(self._schooling[occupation] + self._rng.normal(0, 2.4, len(age)))
+        level = np.rint(self._schooling[occupation] + self._rng.normal(0, 2.2, len(age)))
         # Many leave with the ordinary school certificate, whatever they do later.
         level = np.where(self._rng.random(len(age)) < 0.25, 8, level)
         return np.clip(level, 0, np.minimum(EDUCATIONS - 1, age - 9)).astype(np.int64)

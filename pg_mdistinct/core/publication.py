@@ -23,7 +23,7 @@ from pg_mdistinct.core.snapshot import Snapshot
 from pg_mdistinct.core.split import split_bucket
 from pg_mdistinct.core.values import values_of
 
-MOST_REFINEMENTS = 3
+MOST_REFINEMENTS = 6
 REFINED_GROUPS = 75_000
 """Groups are gone through so often that they make up about this number, and at least once: the
 more there are, the nearer are neighbours by themselves."""

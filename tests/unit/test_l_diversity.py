@@ -23,19 +23,15 @@ def snapshots() -> list[SnapshotArray]:
     return list(WORKLOAD.releases(RELEASES))
 
 
-def test_most_two_diverse_values_are_disclosed(snapshots: list[SnapshotArray]) -> None:
-    """The paper says 66 % after 20 releases; with this generator 75.2 % are.
-
-    Here classes of occupations hardly differ in their quasi-identifiers, so that few pairs are of
-    one class; with classes that lie apart (correlation 0.66 instead of 0.27) it was 64.8 %.
-    """
+def test_two_thirds_of_two_diverse_values_are_disclosed(snapshots: list[SnapshotArray]) -> None:
+    """The paper says 66 % after 20 releases; with this generator 69.1 % are."""
     history = publish_l_diverse(snapshots, 2, np.random.default_rng(1))
     model = workload_model(WORKLOAD)
     assert not len(attack(history.until(1), model).disclosed)
     found = attack(history, model)
     assert len(found.left) == sum(len(people) // 2 * 2 for people in snapshots)
     assert not len(found.contradictory)
-    assert 0.70 < len(found.disclosed) / len(found.left) < 0.80
+    assert 0.60 < len(found.disclosed) / len(found.left) < 0.70
     np.testing.assert_allclose(found.risk[found.disclosed], 1.0)
 
 
