@@ -4,23 +4,38 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
+from numba import njit
 
 from pg_mdistinct.core.arrays import IntArray
 
 MOST_BITS = 60
 
 
-def along_curve(position: npt.NDArray[np.float32], rng: np.random.Generator) -> IntArray:
+def along_curve(
+    position: npt.NDArray[np.float32], rng: np.random.Generator | None = None
+) -> IntArray:
     """Return each point's place on a curve through the unit cube, a Z-order.
 
     Every such curve tears some neighbours apart; a random shift makes it tear others each time.
     """
     attributes = position.shape[1]
+    shift = np.zeros(attributes, dtype=np.float32)
+    if rng is not None:
+        shift += rng.random(attributes, dtype=np.float32)
     bits = min(6, MOST_BITS // max(attributes, 1))
-    shifted = position + rng.random(attributes, dtype=np.float32)
-    cell = (shifted * (2 ** (bits - 1) - 0.5)).astype(np.int64)
-    place = np.zeros(len(position), dtype=np.int64)
-    for bit in range(bits - 1, -1, -1):
-        for attribute in range(attributes):
-            place = place << 1 | cell[:, attribute] >> bit & 1
+    place: IntArray = _interleaved(position, shift, bits)
+    return place
+
+
+@njit(cache=True)
+def _interleaved(position, shift, bits):  # type: ignore[no-untyped-def]
+    """Return the digits of all coordinates in turn, the highest ones first."""
+    records, attributes = position.shape
+    place = np.zeros(records, dtype=np.int64)
+    scale = np.float32(2 ** (bits - 1) - 0.5)
+    for a in range(attributes):
+        for i in range(records):
+            cell = int((position[i, a] + shift[a]) * scale)
+            for bit in range(bits):
+                place[i] |= (cell >> bit & 1) << (attributes * (bit + 1) - 1 - a)
     return place

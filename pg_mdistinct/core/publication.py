@@ -23,11 +23,6 @@ from pg_mdistinct.core.snapshot import Snapshot
 from pg_mdistinct.core.split import split_bucket
 from pg_mdistinct.core.values import values_of
 
-MOST_REFINEMENTS = 6
-REFINED_GROUPS = 75_000
-"""Groups are gone through so often that they make up about this number, and at least once: the
-more there are, the nearer are neighbours by themselves."""
-
 Positions = npt.NDArray[np.float32]
 
 
@@ -196,7 +191,6 @@ def _refine(
         groups.of_row,
         groups.bucket,
         members,
-        min(max(REFINED_GROUPS // len(groups.bucket), 1), MOST_REFINEMENTS),
         rng,
         lambda share: progress("refine", share),
     )

@@ -17,8 +17,14 @@ from numba import njit
 from pg_mdistinct.core.arrays import BoolArray, IntArray
 from pg_mdistinct.core.curve import along_curve
 
-WINDOW = 16
-"""Groups are compared with so many that come after them in an order that keeps neighbours close."""
+MOST_ROUNDS = 6
+MOST_GROUPS = 50_000
+WINDOWS = (16, 8)
+"""Groups are compared with so many that come after them in an order that keeps neighbours close.
+
+They are gone through so often that they make up about that number; if there are more, once, and
+with fewer neighbours: the more there are, the nearer are neighbours by themselves.
+"""
 
 GROUPS_AT_ONCE = 20_000
 """Done between two reports of progress; that is a fraction of a second."""
@@ -44,7 +50,6 @@ def refine(
     group: IntArray,
     bucket: IntArray,
     members: Members,
-    rounds: int,
     rng: np.random.Generator,
     progress: Callable[[float], None] = lambda share: None,
 ) -> None:
@@ -56,6 +61,8 @@ def refine(
     """
     seats = _seats(group, len(bucket), members)
     number = np.arange(len(bucket))
+    rounds = min(max(MOST_GROUPS // len(bucket), 1), MOST_ROUNDS)
+    window = WINDOWS[len(bucket) > MOST_GROUPS]
     passes = [across for _ in range(rounds) for across in (False, True)]
     if not members.is_new.any():
         passes = [False] * rounds
@@ -66,7 +73,7 @@ def refine(
             seats, number = seats.take(order), number[order]
         for first in range(0, len(bucket), GROUPS_AT_ONCE):
             progress((done + first / len(bucket)) / len(passes))
-            part = slice(first, first + GROUPS_AT_ONCE + WINDOW)
+            part = slice(first, first + GROUPS_AT_ONCE + window)
             _exchange(
                 seats.row[part],
                 seats.value[part],
@@ -74,6 +81,7 @@ def refine(
                 seats.is_new[part],
                 seats.position[part],
                 across,
+                window,
             )
     where, place = np.nonzero(seats.row >= 0)
     group[seats.row[where, place]] = number[where]
@@ -135,7 +143,7 @@ def _centres(kind, position):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _exchange(row, value, kind, is_new, position, across):  # type: ignore[no-untyped-def]
+def _exchange(row, value, kind, is_new, position, across, window):  # type: ignore[no-untyped-def]
     """Go through all pairs of neighbours once, and exchange the two members that gain the most.
 
     A kind belongs to the seat: whoever comes from another bucket takes it over.
@@ -148,7 +156,7 @@ def _exchange(row, value, kind, is_new, position, across):  # type: ignore[no-un
     for g in range(groups):
         _measure(g, kind, position, low, high, width)
     for g in range(groups):
-        for h in range(g + 1, min(g + 1 + WINDOW, groups)):
+        for h in range(g + 1, min(g + 1 + window, groups)):
             if _may_gain(g, h, low, high, width):
                 i, j = _best_pair(g, h, value, kind, is_new, position, across, low, high, width)
                 if i >= 0:

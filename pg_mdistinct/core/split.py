@@ -1,8 +1,8 @@
 """Split a bucket into groups: phase three of the paper, by recursive halving.
 
 A node of the recursion holds g groups' worth of rows: per cell (value, entry type) how many, and
-the records themselves. It is halved into g1 and g2 groups along the quasi-identifier that leaves
-the least spread, or, while there are many groups, along the one that is spread out most. Legal
+the records themselves. It is halved into g1 and g2 groups along the quasi-identifier that is spread
+out most; trying all of them gains nothing that the exchanges afterwards do not gain too. Legal
 halves take g1 rows of each entry, and of each value neither more than g1 nor so few that the other
 half has more than g2: since the placement is a forest, the numbers that each cell may give are
 intervals, passed up from the leaves and then chosen from the roots down, as near to the geometric
@@ -16,24 +16,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from pg_mdistinct.core.arrays import IntArray
+from pg_mdistinct.core.arrays import BoolArray, IntArray
 from pg_mdistinct.core.buckets import Bucket, Placement
+from pg_mdistinct.core.curve import along_curve
 from pg_mdistinct.core.forest import as_forest
 
 STACK = 256
 WORK_AT_ONCE = 1_000_000
 """In records looked at, between two breaths; that is a fraction of a second."""
-
-SPREAD_ABOVE = 16
-"""Nodes with more groups are judged by standard deviations: all their ranges are wide."""
-
-WIDEST_ABOVE = 32
-"""Nodes with more groups are cut along the attribute that is spread out most, without trials."""
 
 
 @dataclass(frozen=True)
@@ -64,9 +60,22 @@ def split_bucket(
     group = np.zeros(len(value), dtype=np.int64)
     fakes = bucket.holes
     fake_group, fake_value = np.empty(fakes, dtype=np.int64), np.empty(fakes, dtype=np.int64)
-    position = np.ascontiguousarray(position)
-    order = np.ascontiguousarray(np.argsort(position, axis=0, kind="stable").T.astype(np.int32))
-    place = np.searchsorted(forest.values, value).astype(np.int32)
+    # Those of one node are to be near each other in memory, too: the lower levels are quicker then.
+    near = np.argsort(along_curve(position), kind="stable")
+    number = np.empty(len(near), dtype=np.int32)
+    number[near] = np.arange(len(near))
+    order = np.array([number[np.argsort(column, kind="stable")] for column in position.T])
+    position = position[near]
+    place = np.searchsorted(forest.values, value[near]).astype(np.int32)
+    tree = _Tree(
+        forest.cell_value,
+        forest.walk,
+        forest.parent_cell,
+        forest.child_start,
+        forest.child_cell,
+        multiplicity,
+    )
+    room = _room(tree, len(forest.values), len(position))
     pending_rows = np.empty((STACK, len(forest.cell_rows)), dtype=np.int64)
     pending_node = np.empty((STACK, 3), dtype=np.int64)
     pending_rows[0], pending_node[0] = forest.cell_rows, (0, len(value), bucket.groups)
@@ -76,12 +85,8 @@ def split_bucket(
             position,
             order,
             place,
-            forest.cell_value,
-            forest.walk,
-            forest.parent_cell,
-            forest.child_start,
-            forest.child_cell,
-            multiplicity,
+            tree,
+            room,
             pending_rows,
             pending_node,
             state,
@@ -90,7 +95,51 @@ def split_bucket(
             fake_value,
         )
         breathe()
-    return SplitBucket(group, fake_group, forest.values[fake_value])
+    return SplitBucket(group[number], fake_group, forest.values[fake_value])
+
+
+class _Tree(NamedTuple):
+    """The forest of values, entry types and the cells between them, as compiled code takes it."""
+
+    cell_value: IntArray
+    walk: IntArray
+    parent_cell: IntArray
+    child_start: IntArray
+    child_cell: IntArray
+    multiplicity: IntArray
+
+
+class _Room(NamedTuple):
+    """Arrays to work in, made once: a bucket has tens of thousands of nodes.
+
+    Numbers by value, by node of the forest, by cell and by record.
+    """
+
+    total: IntArray
+    real: IntArray
+    wanted: IntArray
+    taken: IntArray
+    left_real: IntArray
+    first: IntArray
+    filled: IntArray
+    lower: IntArray
+    upper: IntArray
+    least: IntArray
+    most: IntArray
+    rows: IntArray
+    left_rows: IntArray
+    is_left: BoolArray
+    moved: npt.NDArray[np.int32]
+    place: npt.NDArray[np.int32]
+
+
+def _room(tree: _Tree, values: int, records: int) -> _Room:
+    nodes, cells = len(tree.walk), len(tree.cell_value)
+    lengths = [values] * 5 + [values + 1] * 2 + [nodes] * 2 + [cells] * 4
+    numbers = [np.zeros(length, dtype=np.int64) for length in lengths]
+    is_left = np.zeros(records, dtype=np.bool_)
+    by_record = np.empty((2, records), dtype=np.int32)
+    return _Room._make([*numbers, is_left, *by_record])
 
 
 @njit(cache=True)
@@ -98,12 +147,8 @@ def _split(  # type: ignore[no-untyped-def]
     position,
     order,
     value,
-    cell_value,
-    walk,
-    parent_cell,
-    child_start,
-    child_cell,
-    multiplicity,
+    tree,
+    room,
     stack_rows,
     stack_node,
     state,
@@ -115,112 +160,58 @@ def _split(  # type: ignore[no-untyped-def]
 
     ``state`` counts the pending nodes, the finished groups and the counterfeits placed so far.
     """
-    records, attributes = position.shape
-    cells = stack_rows.shape[1]
-    values = len(walk) - len(multiplicity)
-    is_left = np.zeros(records, dtype=np.bool_)
-    moved = np.empty(records, dtype=np.int32)
-    rows = np.empty(cells, dtype=np.int64)
-    left_rows = np.empty(cells, dtype=np.int64)
-    best_rows = np.empty(cells, dtype=np.int64)
-    left_real = np.empty(values, dtype=np.int64)
-    best_real = np.empty(values, dtype=np.int64)
-    total = np.empty(values, dtype=np.int64)
-    real = np.empty(values, dtype=np.int64)
+    attributes = position.shape[1]
     depth, finished, fakes = state
     work = 0
     while depth and work < WORK_AT_ONCE:
         depth -= 1
         start, end, here = stack_node[depth, 0], stack_node[depth, 1], stack_node[depth, 2]
         work += end - start
-        rows[:] = stack_rows[depth]
-        _count(order[0], start, end, value, rows, cell_value, total, real)
+        room.rows[:] = stack_rows[depth]
+        _count(order[0], start, end, value, tree, room)
         if here <= 1:
             group[order[0, start:end]] = finished
-            fakes = _place_fakes(total, real, finished, fakes, fake_group, fake_value)
+            fakes = _place_fakes(room, finished, fakes, fake_group, fake_value)
             finished += 1
             continue
-        best_score, best_attribute, best_left = np.inf, -1, 0
-        for attribute in _worth_trying(position, order, start, end, here):
-            cut, left_groups = _cut(position, order, attribute, start, end, here)
-            _halve(
-                order[attribute],
-                start,
-                end,
-                cut,
-                value,
-                total,
-                real,
-                rows,
-                left_groups,
-                here - left_groups,
-                cell_value,
-                walk,
-                parent_cell,
-                child_start,
-                child_cell,
-                multiplicity,
-                left_rows,
-                left_real,
-            )
-            score = _score(
-                position, order[attribute], start, end, value, left_real, left_groups, here
-            )
-            if score < best_score or best_attribute < 0:
-                best_score, best_attribute, best_left = score, attribute, left_groups
-                best_rows[:] = left_rows
-                best_real[:] = left_real
-        _mark(order[best_attribute], start, end, value, best_real, is_left)
+        along = _widest(position, order[0], start, end)
+        cut, left_groups = _cut(position, order, along, start, end, here)
+        _halve(order[along], start, end, cut, value, left_groups, here, tree, room)
+        _mark(order[along], start, end, value, room)
         middle = start
         for attribute in range(attributes):
-            middle = _partition(order[attribute], start, end, is_left, moved)
-        stack_rows[depth] = rows - best_rows
+            middle = _partition(order[attribute], start, end, room.is_left, room.moved)
+        stack_rows[depth] = room.rows - room.left_rows
         stack_node[depth, 0], stack_node[depth, 1] = middle, end
-        stack_node[depth, 2] = here - best_left
+        stack_node[depth, 2] = here - left_groups
         depth += 1
-        stack_rows[depth] = best_rows
+        stack_rows[depth] = room.left_rows
         stack_node[depth, 0], stack_node[depth, 1] = start, middle
-        stack_node[depth, 2] = best_left
+        stack_node[depth, 2] = left_groups
         depth += 1
     state[0], state[1], state[2] = depth, finished, fakes
 
 
 @njit(cache=True)
-def _count(order, start, end, value, rows, cell_value, total, real):  # type: ignore[no-untyped-def]
+def _count(order, start, end, value, tree, room):  # type: ignore[no-untyped-def]
     """Count the rows and the real records of each value."""
-    total[:] = 0
-    real[:] = 0
-    for cell in range(len(rows)):
-        total[cell_value[cell]] += rows[cell]
+    room.total[:] = 0
+    room.real[:] = 0
+    for cell in range(len(room.rows)):
+        room.total[tree.cell_value[cell]] += room.rows[cell]
     for i in range(start, end):
-        real[value[order[i]]] += 1
+        room.real[value[order[i]]] += 1
 
 
 @njit(cache=True)
-def _place_fakes(total, real, finished, fakes, fake_group, fake_value):  # type: ignore[no-untyped-def]
+def _place_fakes(room, finished, fakes, fake_group, fake_value):  # type: ignore[no-untyped-def]
     """Note the counterfeits of a finished group; return how many there are by now."""
-    for v in range(len(total)):
-        for _ in range(total[v] - real[v]):
+    for v in range(len(room.total)):
+        for _ in range(room.total[v] - room.real[v]):
             fake_group[fakes] = finished
             fake_value[fakes] = v
             fakes += 1
     return fakes
-
-
-@njit(cache=True)
-def _worth_trying(position, order, start, end, groups):  # type: ignore[no-untyped-def]
-    """Return the attributes to cut along: those that vary, or only the one that varies most."""
-    attributes = position.shape[1]
-    if groups > WIDEST_ABOVE:
-        return np.array([_widest(position, order[0], start, end)])
-    varying = np.empty(attributes, dtype=np.int64)
-    found = 0
-    for attribute in range(attributes):
-        first = position[order[attribute, start], attribute]
-        if first != position[order[attribute, end - 1], attribute]:
-            varying[found] = attribute
-            found += 1
-    return varying[:found] if found else np.zeros(1, dtype=np.int64)
 
 
 @njit(cache=True)
@@ -259,210 +250,127 @@ def _cut(position, order, attribute, start, end, groups):  # type: ignore[no-unt
 
 
 @njit(cache=True)
-def _halve(  # type: ignore[no-untyped-def]
-    order,
-    start,
-    end,
-    cut,
-    value,
-    total,
-    real,
-    rows,
-    left_groups,
-    right_groups,
-    cell_value,
-    walk,
-    parent_cell,
-    child_start,
-    child_cell,
-    multiplicity,
-    left_rows,
-    left_real,
-):
+def _halve(order, start, end, cut, value, left_groups, groups, tree, room):  # type: ignore[no-untyped-def]
     """Choose how many rows of each cell, and how many real records of each value, go left."""
-    values = len(total)
-    wanted = np.zeros(values, dtype=np.int64)
+    total, real, wanted, rows, left_rows = (
+        room.total,
+        room.real,
+        room.wanted,
+        room.rows,
+        room.left_rows,
+    )
+    wanted[:] = 0
     for i in range(start, cut):
         wanted[value[order[i]]] += 1
-    first, place = _places_by_value(order, start, end, value, real)
-    lower, upper = _bounds(total, left_groups, right_groups, multiplicity)
-    least, most = _intervals(rows, lower, upper, walk, parent_cell, child_start, child_cell)
-    share = left_groups / (left_groups + right_groups)
-    for node in walk:
-        given = left_rows[parent_cell[node]] if parent_cell[node] >= 0 else 0
+    _note_places(order, start, end, value, room)
+    _bound(left_groups, groups - left_groups, tree, room)
+    _pass_up(tree, room)
+    share = left_groups / groups
+    for node in tree.walk:
+        above = tree.parent_cell[node]
+        given = left_rows[above] if above >= 0 else 0
         chosen = 0
-        for i in range(child_start[node], child_start[node + 1]):
-            cell = child_cell[i]
-            v = cell_value[cell]
+        for i in range(tree.child_start[node], tree.child_start[node + 1]):
+            cell = tree.child_cell[i]
+            v = tree.cell_value[cell]
             target = (wanted[v] + (total[v] - real[v]) * share) * rows[cell] / max(total[v], 1)
-            left_rows[cell] = min(max(int(np.round(target)), least[cell]), most[cell])
+            left_rows[cell] = min(max(int(np.round(target)), room.least[cell]), room.most[cell])
             chosen += left_rows[cell]
-        change = max(lower[node] - given - chosen, 0) + min(upper[node] - given - chosen, 0)
-        direction = 1 if change > 0 else -1
-        limit = most if change > 0 else least
-        for _ in range(abs(change)):
-            cell = _nearest(
-                direction,
-                node,
-                cut,
-                left_rows,
-                limit,
-                rows,
-                cell_value,
-                child_start,
-                child_cell,
-                first,
-                place,
-                real,
-                total,
-            )
-            left_rows[cell] += direction
-    _real_share(left_rows, cell_value, wanted, total, real, left_real)
+        lacking = room.lower[node] - given - chosen
+        spare = given + chosen - room.upper[node]
+        for _ in range(lacking):
+            left_rows[_nearest(1, node, cut, room.most, tree, room)] += 1
+        for _ in range(spare):
+            left_rows[_nearest(-1, node, cut, room.least, tree, room)] -= 1
+    _real_share(tree, room)
 
 
 @njit(cache=True)
-def _places_by_value(order, start, end, value, real):  # type: ignore[no-untyped-def]
+def _note_places(order, start, end, value, room):  # type: ignore[no-untyped-def]
     """List the places of each value's records along the order, value after value."""
-    first = np.zeros(len(real) + 1, dtype=np.int64)
-    for v in range(len(real)):
-        first[v + 1] = first[v] + real[v]
-    place = np.empty(end - start, dtype=np.int64)
-    filled = first.copy()
+    first, filled = room.first, room.filled
+    first[0] = 0
+    for v in range(len(room.real)):
+        first[v + 1] = first[v] + room.real[v]
+    filled[:] = first
     for i in range(start, end):
         v = value[order[i]]
-        place[filled[v]] = i
+        room.place[filled[v]] = i
         filled[v] += 1
-    return first, place
 
 
 @njit(cache=True)
-def _bounds(total, left_groups, right_groups, multiplicity):  # type: ignore[no-untyped-def]
-    """Return between which numbers the rows of each value and entry type that go left must be."""
-    values = len(total)
-    lower = np.empty(values + len(multiplicity), dtype=np.int64)
-    upper = np.empty(values + len(multiplicity), dtype=np.int64)
+def _bound(left_groups, right_groups, tree, room):  # type: ignore[no-untyped-def]
+    """Say between which numbers the rows of each value and entry type that go left must be."""
+    values = len(room.total)
     for v in range(values):
-        lower[v] = max(0, total[v] - right_groups)
-        upper[v] = min(total[v], left_groups)
-    for t in range(len(multiplicity)):
-        lower[values + t] = left_groups * multiplicity[t]
-        upper[values + t] = lower[values + t]
-    return lower, upper
+        room.lower[v] = max(0, room.total[v] - right_groups)
+        room.upper[v] = min(room.total[v], left_groups)
+    for t in range(len(tree.multiplicity)):
+        room.lower[values + t] = left_groups * tree.multiplicity[t]
+        room.upper[values + t] = room.lower[values + t]
 
 
 @njit(cache=True)
-def _intervals(rows, lower, upper, walk, parent_cell, child_start, child_cell):  # type: ignore[no-untyped-def]
+def _pass_up(tree, room):  # type: ignore[no-untyped-def]
     """Pass up from the leaves how few and how many rows each cell can give."""
-    least, most = np.zeros(len(rows), dtype=np.int64), np.zeros(len(rows), dtype=np.int64)
-    for step in range(len(walk) - 1, -1, -1):
-        node = walk[step]
-        above = parent_cell[node]
+    least, most = room.least, room.most
+    for step in range(len(tree.walk) - 1, -1, -1):
+        node = tree.walk[step]
+        above = tree.parent_cell[node]
         if above < 0:
             continue
         below_least, below_most = 0, 0
-        for i in range(child_start[node], child_start[node + 1]):
-            below_least += least[child_cell[i]]
-            below_most += most[child_cell[i]]
-        least[above] = max(0, lower[node] - below_most)
-        most[above] = min(rows[above], upper[node] - below_least)
-    return least, most
+        for i in range(tree.child_start[node], tree.child_start[node + 1]):
+            below_least += least[tree.child_cell[i]]
+            below_most += most[tree.child_cell[i]]
+        least[above] = max(0, room.lower[node] - below_most)
+        most[above] = min(room.rows[above], room.upper[node] - below_least)
 
 
 @njit(cache=True)
-def _real_share(left_rows, cell_value, wanted, total, real, left_real):  # type: ignore[no-untyped-def]
+def _real_share(tree, room):  # type: ignore[no-untyped-def]
     """Say how many of the rows that go left are real: as the cut has it, as far as possible."""
+    left_real = room.left_real
     left_real[:] = 0
-    for cell in range(len(left_rows)):
-        left_real[cell_value[cell]] += left_rows[cell]
-    for v in range(len(total)):
+    for cell in range(len(room.left_rows)):
+        left_real[tree.cell_value[cell]] += room.left_rows[cell]
+    for v in range(len(left_real)):
         going = left_real[v]
-        fakes = total[v] - real[v]
-        left_real[v] = min(max(wanted[v], going - fakes), min(going, real[v]))
+        fakes = room.total[v] - room.real[v]
+        left_real[v] = min(max(room.wanted[v], going - fakes), min(going, room.real[v]))
 
 
 @njit(cache=True)
-def _nearest(  # type: ignore[no-untyped-def]
-    direction,
-    node,
-    cut,
-    left_rows,
-    limit,
-    rows,
-    cell_value,
-    child_start,
-    child_cell,
-    first,
-    place,
-    real,
-    total,
-):
+def _nearest(direction, node, cut, limit, tree, room):  # type: ignore[no-untyped-def]
     """Return the cell below a node whose next record, one way or the other, is nearest the cut.
 
     Counterfeits, and values that stand at several entries, can be moved at no cost.
     """
     best, best_distance = -1, np.inf
-    for i in range(child_start[node], child_start[node + 1]):
-        cell = child_cell[i]
-        if direction * left_rows[cell] >= direction * limit[cell]:
+    for i in range(tree.child_start[node], tree.child_start[node + 1]):
+        cell = tree.child_cell[i]
+        if direction * room.left_rows[cell] >= direction * limit[cell]:
             continue
         distance = 0.0
-        v = cell_value[cell]
-        at = left_rows[cell] - (1 if direction < 0 else 0)
-        if node >= len(total) and rows[cell] == total[v] and at < real[v]:
-            distance = abs(place[first[v] + at] - cut)
+        v = tree.cell_value[cell]
+        at = room.left_rows[cell] - (1 if direction < 0 else 0)
+        is_alone = node >= len(room.total) and room.rows[cell] == room.total[v]
+        if is_alone and at < room.real[v]:
+            distance = abs(room.place[room.first[v] + at] - cut)
         if distance < best_distance:
             best, best_distance = cell, distance
     return best
 
 
 @njit(cache=True)
-def _score(position, order, start, end, value, left_real, left_groups, groups):  # type: ignore[no-untyped-def]
-    """Return the paper's split score: sizes of the halves times their widths.
-
-    High up in the recursion, where widths hardly differ, the standard deviation stands in.
-    """
-    attributes = position.shape[1]
-    taken = np.zeros(len(left_real), dtype=np.int64)
-    low = np.full((2, attributes), np.inf)
-    high = np.full((2, attributes), -np.inf)
-    sums = np.zeros((2, attributes))
-    squares = np.zeros((2, attributes))
-    counts = np.zeros(2)
-    for i in range(start, end):
-        record = order[i]
-        v = value[record]
-        side = 0 if taken[v] < left_real[v] else 1
-        taken[v] += 1
-        counts[side] += 1
-        for a in range(attributes):
-            x = position[record, a]
-            low[side, a] = min(low[side, a], x)
-            high[side, a] = max(high[side, a], x)
-            sums[side, a] += x
-            squares[side, a] += x * x
-    score = 0.0
-    for side in range(2):
-        if counts[side] == 0:
-            continue
-        size = left_groups if side == 0 else groups - left_groups
-        for a in range(attributes):
-            if groups > SPREAD_ABOVE:
-                mean = sums[side, a] / counts[side]
-                variance = max(squares[side, a] / counts[side] - mean * mean, 0.0)
-                score += size * np.sqrt(variance)
-            else:
-                score += size * (high[side, a] - low[side, a])
-    return score
-
-
-@njit(cache=True)
-def _mark(order, start, end, value, left_real, is_left):  # type: ignore[no-untyped-def]
+def _mark(order, start, end, value, room):  # type: ignore[no-untyped-def]
     """Mark the records that go left: of each value the first ones in this order."""
-    taken = np.zeros(len(left_real), dtype=np.int64)
+    room.taken[:] = 0
     for i in range(start, end):
         v = value[order[i]]
-        is_left[order[i]] = taken[v] < left_real[v]
-        taken[v] += 1
+        room.is_left[order[i]] = room.taken[v] < room.left_real[v]
+        room.taken[v] += 1
 
 
 @njit(cache=True)

@@ -48,7 +48,7 @@ def width(group: IntArray, members: Members) -> float:
 def test_groups_get_narrower_and_keep_their_promises(seed: int) -> None:
     before, bucket, members = random_members(seed)
     after = before.copy()
-    refine(after, bucket, members, 3, np.random.default_rng(seed))
+    refine(after, bucket, members, np.random.default_rng(seed))
     assert width(after, members) < 0.8 * width(before, members)
     assert np.bincount(after).tolist() == np.bincount(before).tolist()
     # No value twice, and still two rows of each kind.
@@ -73,4 +73,4 @@ def test_work_can_be_ended() -> None:
         raise TimeoutError(share)
 
     with pytest.raises(TimeoutError):
-        refine(group, bucket, members, 1, np.random.default_rng(0), give_up)
+        refine(group, bucket, members, np.random.default_rng(0), give_up)
