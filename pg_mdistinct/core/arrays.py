@@ -63,3 +63,14 @@ class Ragged:
         offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
         items = np.concatenate(arrays) if arrays else np.empty(0, dtype=np.int64)
         return Ragged(offsets, items.astype(np.int64))
+
+
+def stable_order(column: npt.NDArray[np.float32]) -> IntArray:
+    """Return the order of numbers from 0 on, equal ones as they come.
+
+    Their bits have the same order as they have, and halves of 16 bits are sorted by counting.
+    """
+    bits = np.ascontiguousarray(column).view(np.uint32)
+    order = np.argsort(bits.astype(np.uint16), kind="stable")
+    high = (bits >> 16).astype(np.uint16)
+    return order[np.argsort(high[order], kind="stable")]

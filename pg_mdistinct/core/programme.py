@@ -40,14 +40,26 @@ class Packing:
 
     def maximize(self, gain: FloatArray) -> FloatArray:
         """Return how much of each column to take."""
-        rows = len(self._basis)
-        gains = np.concatenate([np.zeros(rows), gain])
-        promise = np.append(gains[self._others], 0.0) - gains[self._basis] @ self._tableau
-        _improve(self._tableau, self._basis, self._others, promise)
-        amounts = np.zeros(rows + len(gain))
-        amounts[self._basis] = self._tableau[:, -1]
-        result: FloatArray = np.maximum(amounts[rows:], 0.0)
-        return result
+        amounts = np.zeros(len(gain))
+        _maximize(self._tableau, self._basis, self._others, gain, amounts)
+        return amounts
+
+
+@njit(cache=True)
+def _maximize(tableau, basis, others, gain, amounts):  # type: ignore[no-untyped-def]
+    """Solve for one gain: what more of each unknown promises is what it yields, less its price."""
+    rows, width = tableau.shape
+    promise = np.zeros(width)
+    for column in range(width - 1):
+        if others[column] >= rows:
+            promise[column] = gain[others[column] - rows]
+    for row in range(rows):
+        if basis[row] >= rows:
+            promise -= gain[basis[row] - rows] * tableau[row]
+    _improve(tableau, basis, others, promise)
+    for row in range(rows):
+        if basis[row] >= rows:
+            amounts[basis[row] - rows] = max(tableau[row, width - 1], 0.0)
 
 
 @njit(cache=True)

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from pg_mdistinct.core.arrays import BoolArray, IntArray
+from pg_mdistinct.core.arrays import BoolArray, IntArray, stable_order
 from pg_mdistinct.core.buckets import Bucket, Placement
 from pg_mdistinct.core.curve import along_curve
 from pg_mdistinct.core.forest import as_forest
@@ -64,7 +64,7 @@ def split_bucket(
     near = np.argsort(along_curve(position), kind="stable")
     number = np.empty(len(near), dtype=np.int32)
     number[near] = np.arange(len(near))
-    order = np.array([number[np.argsort(column, kind="stable")] for column in position.T])
+    order = np.array([number[stable_order(column)] for column in position.T])
     position = position[near]
     place = np.searchsorted(forest.values, value[near]).astype(np.int32)
     tree = _Tree(
