@@ -107,7 +107,15 @@ def _assign_freely(
         {bucket.entries: there for bucket, there in zip(buckets, standing[:-1], strict=True)},
         {bucket.entries: bucket.groups for bucket in buckets},
     )
-    pieces, preferred = partition_first_time(standing[-1], around, model, m, variant, rng)
+    pieces, preferred = partition_first_time(
+        standing[-1],
+        around,
+        model,
+        m,
+        variant,
+        rng,
+        lambda share: progress("choose signatures", share),
+    )
     number = {bucket.entries: i for i, bucket in enumerate(buckets)}
     cells = _add_pieces(buckets, pieces, number, len(model))
     cells, where = _by_region(

@@ -24,7 +24,7 @@ several random beginnings, and the least costly solution is taken.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
@@ -89,15 +89,22 @@ class Chosen:
     taken: IntArray
 
 
-def choose_groups(new: IntArray, around: Surroundings, m: int, types: ValueTypes) -> list[Chosen]:
+def choose_groups(
+    new: IntArray,
+    around: Surroundings,
+    m: int,
+    types: ValueTypes,
+    progress: Callable[[float], None] = lambda share: None,
+) -> list[Chosen]:
     """Return groups that take all new records, counted by region and value, but a few.
 
-    Those few are m-eligible if all were.
+    Those few are m-eligible if all were. ``progress`` is told the share that is done, and may
+    raise to end the work.
     """
     family = _Family(new, around, m, types)
     if not len(family.types_of):
         return []
-    groups, taken = family.deal(new, family.best_gain(new))
+    groups, taken = family.deal(new, family.best_gain(new, progress))
     return [
         Chosen(list(family.types_of[s]) * int(family.each[s]), int(groups[s]), taken[s])
         for s in np.flatnonzero(groups)
@@ -134,7 +141,7 @@ class _Family:
         gain: FloatArray = 1.0 - COST_SHARE * cost / cost.max()
         return gain
 
-    def best_gain(self, new: IntArray) -> FloatArray:
+    def best_gain(self, new: IntArray, progress: Callable[[float], None]) -> FloatArray:
         """Return the gain whose solution places the most groups, at the least cost."""
         everybody = new.sum(axis=0)
         regions = [_Region(self, n, self.old[:, r], everybody) for r, n in enumerate(new)]
@@ -143,10 +150,12 @@ class _Family:
         most = int(new.sum()) / self.m
         best, least = np.ones(len(self.types_of)), np.inf
         more = MOST_EFFORT // sum(region.effort for region in regions)
-        for beginning in range(1 + min(int(new.sum()) // RECORDS_A_BEGINNING, BEGINNINGS, more)):
+        beginnings = 1 + min(int(new.sum()) // RECORDS_A_BEGINNING, BEGINNINGS, more)
+        for beginning in range(beginnings):
             exponent = EXPONENTS[beginning % len(EXPONENTS)]
             sizes: FloatArray = self.old_groups + rng.random(len(self.types_of)) ** 2 * most / 4
-            for _ in range(ROUNDS):
+            for turn in range(ROUNDS):
+                progress((beginning + turn / ROUNDS) / beginnings)
                 gain = self.gain(sizes, exponent)
                 amounts = [region.solve(gain) for region in regions]
                 sizes = self.old_groups + np.sum(amounts, axis=0)

@@ -9,7 +9,7 @@ freely, m different values at a time; what is not m-eligible is filled up with c
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 import numpy as np
 
@@ -32,6 +32,7 @@ def partition_first_time(
     m: int,
     variant: str,
     rng: np.random.Generator,
+    progress: Callable[[float], None] = lambda share: None,
 ) -> tuple[list[Bucket], dict[Signature, IntArray]]:
     """Put new records, counted by region and value, into buckets of groups of at least m.
 
@@ -44,7 +45,7 @@ def partition_first_time(
     if variant == M_DISTINCT_STAR:
         templates = _disjoint_templates(counts, model, m, types)
     else:
-        chosen = choose_groups(new, around, m, types)
+        chosen = choose_groups(new, around, m, types, progress)
         preferred = {types.signature(c.types): c.taken for c in chosen}
         templates = [Template(c.types, c.groups, c.taken.sum(axis=0)) for c in chosen]
         used = {*around.groups, *preferred}

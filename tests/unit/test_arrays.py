@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pg_mdistinct.core.arrays import Ragged
+from pg_mdistinct.core.arrays import Ragged, stable_order
 
 rows_of_numbers = st.lists(st.lists(st.integers(-9, 9), max_size=4), max_size=6)
 
@@ -21,3 +21,9 @@ def test_rows_are_what_they_were(rows: list[list[int]], data: st.DataObject) -> 
     chosen = data.draw(st.lists(st.integers(0, len(rows) - 1), max_size=8)) if rows else []
     taken = ragged.take(np.array(chosen, dtype=np.int64))
     assert [taken.row(i).tolist() for i in range(len(taken))] == [rows[i] for i in chosen]
+
+
+@given(st.lists(st.floats(0, 1, width=32) | st.sampled_from([0.0, 0.25, 1.0]), max_size=40))
+def test_the_order_of_numbers_keeps_equal_ones_as_they_come(numbers: list[float]) -> None:
+    column = np.array(numbers, dtype=np.float32) + np.float32(0)
+    assert stable_order(column).tolist() == np.argsort(column, kind="stable").tolist()

@@ -129,3 +129,20 @@ def test_large_programmes_are_not_begun_often(monkeypatch: pytest.MonkeyPatch) -
     assert left_over(new, chosen).sum() < new.sum() / 3
     assert set(solved) == {200}
     assert len(solved) < 50
+
+
+def test_choosing_tells_how_far_it_is_and_can_be_ended() -> None:
+    model = classes_model(5, 10)
+    new = np.full((1, 50), 100, dtype=np.int64)
+    shares: list[float] = []
+    choose_groups(new, NOTHING, 4, value_types(model), shares.append)
+    assert shares[0] == 0.0
+    assert shares == sorted(set(shares))
+    assert 0.9 < shares[-1] < 1.0
+
+    def give_up(share: float) -> None:
+        if share > 0.5:
+            raise TimeoutError
+
+    with pytest.raises(TimeoutError):
+        choose_groups(new, NOTHING, 4, value_types(model), give_up)

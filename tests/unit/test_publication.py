@@ -72,7 +72,7 @@ def test_progress_goes_through_the_phases() -> None:
     seen: list[tuple[str, float]] = []
     plan(new_records(40), 0, progress=lambda phase, share: seen.append((phase, share)))
     phases = list(dict.fromkeys(phase for phase, _ in seen))
-    assert phases == ["assign", "split", "refine", "generalize"]
+    assert phases == ["assign", "choose signatures", "split", "refine", "generalize"]
     for phase in phases:
         shares = [share for name, share in seen if name == phase]
         assert shares == sorted(shares)
