@@ -40,6 +40,7 @@ lint: setup ## check style and types
 	$(BIN)/mypy
 
 bench: setup ## measure, as ratios within one run (BENCH=risk for one benchmark)
+	@$(BIN)/python -c 'import anonypy' 2>/dev/null || $(BIN)/pip install --quiet --editable '.[bench]'
 	$(BIN)/python -m benchmarks $(BENCH)
 
 install-extension: ## install the files for CREATE EXTENSION pg_mdistinct (PG_CONFIG=, DESTDIR=)

@@ -47,7 +47,7 @@ BENCHMARKS: dict[str, Callable[[Run], list[Figure]]] = {
 def main(names: tuple[str, ...], scale: float, output: Path) -> None:
     """Measure NAMES, or everything."""
     console = Console()
-    run = Run(lambda text: console.print(text, style="dim"), scale)
+    run = Run(lambda text: console.print(text, style="dim", markup=False), scale)
     try:
         figures = {name: BENCHMARKS[name](run) for name in names or BENCHMARKS}
     finally:
