@@ -96,3 +96,45 @@ BEGIN
     END LOOP;
 END
 $do$;
+
+-- A third variant, under which values never change.
+ALTER TABLE mdistinct.datasets
+    DROP CONSTRAINT datasets_variant_check,
+    ADD CONSTRAINT datasets_variant_check
+        CHECK (variant IN ('m-distinct', 'm-distinct*', 'm-invariance'));
+
+-- A third function for each dataset, which locks the source before it is checked and read.
+DO $do$
+DECLARE
+    of_extension boolean := EXISTS (SELECT FROM pg_catalog.pg_extension WHERE extname = 'pg_mdistinct');
+    reader text;
+    place text;
+    owner name;
+BEGIN
+    FOR reader, place, owner IN
+        SELECT pg_catalog.format('mdistinct_sources.%I', d.dataset),
+            pg_catalog.format('%I.%I', d.source_schema, d.source_table),
+            pg_catalog.pg_get_userbyid(p.proowner)
+        FROM mdistinct.datasets AS d
+        JOIN pg_catalog.pg_proc AS p ON p.proname = d.dataset AND p.pronargs = 0
+        WHERE p.pronamespace = 'mdistinct_sources'::regnamespace
+    LOOP
+        EXECUTE pg_catalog.format(
+            'CREATE FUNCTION %s(boolean) RETURNS oid VOLATILE LANGUAGE sql PARALLEL UNSAFE'
+            ' SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET datestyle = ''ISO, YMD'''
+            ' SET intervalstyle = postgres SET timezone = ''UTC'' SET extra_float_digits = 1'
+            ' SET bytea_output = hex SET lc_monetary = ''C'' SET row_security = off'
+            ' SET client_min_messages = error AS %L',
+            reader,
+            pg_catalog.format(
+                'PREPARE mdistinct_source AS SELECT FROM %s; DEALLOCATE mdistinct_source;'
+                ' SELECT pg_catalog.to_regclass(%L)::pg_catalog.oid', place, place));
+        IF of_extension THEN
+            EXECUTE pg_catalog.format('ALTER EXTENSION pg_mdistinct DROP FUNCTION %s(boolean)', reader);
+        END IF;
+        EXECUTE pg_catalog.format('REVOKE ALL ON FUNCTION %s(boolean) FROM PUBLIC', reader);
+        EXECUTE pg_catalog.format('GRANT EXECUTE ON FUNCTION %s(boolean) TO mdistinct_owner', reader);
+        EXECUTE pg_catalog.format('ALTER FUNCTION %s(boolean) OWNER TO %I', reader, owner);
+    END LOOP;
+END
+$do$;

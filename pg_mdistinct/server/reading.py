@@ -12,21 +12,19 @@ import numpy as np
 
 from pg_mdistinct.core.arrays import IntArray, Ragged
 from pg_mdistinct.core.knowledge import Knowledge
+from pg_mdistinct.core.model import M_INVARIANCE
 from pg_mdistinct.core.snapshot import QiColumn, Snapshot
 from pg_mdistinct.core.texts import TextIndex, Texts
-from pg_mdistinct.server import caller, column_values, latest, source
+from pg_mdistinct.server import column_values, latest, source
 from pg_mdistinct.server.catalog import Dataset
 from pg_mdistinct.server.column_values import ColumnValues, Numbers
 from pg_mdistinct.server.errors import NAMED_AT_MOST
 from pg_mdistinct.server.latest import Latest
 from pg_mdistinct.server.packed import Integers, gather_arrays, literal, ragged
-from pg_mdistinct.server.plpython import Plpy, Result, Row, run, sqlstate_of
+from pg_mdistinct.server.plpython import Plpy, Result, Row, run
 from pg_mdistinct.server.qi_types import SET, QiType, qi_type_of
 from pg_mdistinct.server.relations import relations_of
 from pg_mdistinct.server.validation import Staged
-
-# Failures of the source whose message tells nothing of its data.
-_HARMLESS = ("57014", "55P03", "40001", "40P01")
 
 _SMALL_INTEGER = "int4send"
 
@@ -95,30 +93,34 @@ def unknown_values(plpy: Plpy, dataset: Dataset) -> list[Row]:
     return list(rows)
 
 
+def new_values(plpy: Plpy, dataset: Dataset) -> list[str]:
+    """Return all sensitive values of the source that have no code."""
+    rows = _read_source(
+        plpy,
+        dataset,
+        "SELECT s.sensitive",
+        "WHERE k.code IS NULL AND s.sensitive IS NOT NULL GROUP BY 1 ORDER BY 1",
+    )
+    return [row["sensitive"] for row in rows]
+
+
 def _read_source(plpy: Plpy, dataset: Dataset, select: str, rest: str = "") -> Result:
     """Run a statement over the source, s, and the codes of its sensitive values, k."""
     names = relations_of(plpy, dataset.name)
+    mentioned = "d.label IN (SELECT old_value FROM model UNION SELECT new_value FROM model)"
     statement = f"""
         WITH model AS (
             SELECT u.old_value, u.new_value FROM mdistinct.updates AS u WHERE u.dataset = $1
         ), known AS (
             SELECT d.code, d.label FROM {names.domain} AS d
-            WHERE d.label IN (SELECT old_value FROM model UNION SELECT new_value FROM model)
+            WHERE {"true" if dataset.variant == M_INVARIANCE else mentioned}
         )
         {select}
         FROM {names.reader}() WITH ORDINALITY AS s LEFT JOIN known AS k ON k.label = s.sensitive
         {rest}
     """
-    try:
-        with source.foreign_code(plpy):
-            return run(plpy, statement, ["name"], [dataset.name])
-    except plpy.SPIError as error:
-        sqlstate, may_see = sqlstate_of(error), caller.sees_microdata(plpy)
-        if sqlstate == "42501":
-            raise source.no_right_to_read(dataset, str(error) if may_see else None) from None
-        if sqlstate in _HARMLESS or may_see:
-            raise
-        raise source.unreadable(dataset, error) from None
+    with source.reading(plpy, dataset):
+        return run(plpy, statement, ["name"], [dataset.name])
 
 
 def read(plpy: Plpy, staged: Staged) -> Rows | None:

@@ -76,6 +76,21 @@ def partition_of(plpy: Plpy, dataset: str, kind: str, release: int) -> str:
     return qualified(plpy, DATA, f"{dataset}_{kind[0]}{release}")
 
 
+def provide_groups(plpy: Plpy, dataset: str, release: int) -> str:
+    """Return the partition for the groups of a release; make and attach it if it is not there.
+
+    That is done a release ahead. A reader may plan before a release is committed and look
+    afterwards: he sees that there is one, and would miss the partition that came with it.
+    """
+    partition = partition_of(plpy, dataset, "groups", release)
+    if not _relation_exists(plpy, DATA, f"{dataset}_g{release}"):
+        groups = relations_of(plpy, dataset).groups
+        plpy.execute(f"CREATE TABLE {partition} (LIKE {groups})")
+        # With a lock that lets readers read on; making it a partition at once would not.
+        plpy.execute(f"ALTER TABLE {groups} ATTACH PARTITION {partition} FOR VALUES IN ({release})")
+    return partition
+
+
 def qualified(plpy: Plpy, schema: str, name: str) -> str:
     """Quote a name with its schema."""
     return f"{plpy.quote_ident(schema)}.{plpy.quote_ident(name)}"
@@ -126,6 +141,7 @@ def create(plpy: Plpy, dataset: str, qi: Sequence[QiType], value_type: str) -> N
         + ", ".join(f"ALTER COLUMN {column} SET STORAGE EXTERNAL" for column in LATEST),
     ):
         plpy.execute(statement)
+    provide_groups(plpy, dataset, 1)
 
 
 def create_views(

@@ -9,7 +9,7 @@ from typing import Any
 
 from pg_mdistinct.core import errors
 from pg_mdistinct.core.errors import MdistinctError
-from pg_mdistinct.server import relations
+from pg_mdistinct.server import caller, relations
 from pg_mdistinct.server.catalog import Dataset
 from pg_mdistinct.server.plpython import Plpy, Row, run, sqlstate_of
 from pg_mdistinct.server.qi_types import qi_type_of
@@ -25,6 +25,36 @@ SETTINGS = (
 
 RELATION_KINDS = "rvmpf"
 VIEW = "v"
+
+# Failures of the source whose message tells nothing of its data.
+_HARMLESS = ("57014", "55P03", "40001", "40P01")
+
+# A statement that is prepared locks what it would read, until the transaction ends, and runs
+# nothing: no other statement does that for tables and views of all kinds, with any right to read.
+_HOLD = "PREPARE mdistinct_source AS SELECT FROM {0}; DEALLOCATE mdistinct_source"
+
+# Constants in these are computed by whoever reads the table, before he reads it.
+_COMPUTED = """
+    WITH RECURSIVE tree (oid) AS (
+        SELECT $1 UNION SELECT i.inhrelid FROM pg_catalog.pg_inherits AS i, tree AS t
+        WHERE i.inhparent = t.oid
+    ), part (class, oid) AS (
+        SELECT 'pg_catalog.pg_class'::pg_catalog.regclass, t.oid FROM tree AS t
+        UNION ALL SELECT 'pg_catalog.pg_class'::pg_catalog.regclass, i.indexrelid
+        FROM pg_catalog.pg_index AS i, tree AS t WHERE i.indrelid = t.oid
+        UNION ALL SELECT 'pg_catalog.pg_statistic_ext'::pg_catalog.regclass, s.oid
+        FROM pg_catalog.pg_statistic_ext AS s, tree AS t WHERE s.stxrelid = t.oid
+    ), used (owner) AS (
+        SELECT coalesce(p.proowner, o.oprowner) FROM part
+        JOIN pg_catalog.pg_depend AS d ON d.classid = part.class AND d.objid = part.oid
+        LEFT JOIN pg_catalog.pg_proc AS p
+            ON d.refclassid = 'pg_catalog.pg_proc'::pg_catalog.regclass AND p.oid = d.refobjid
+        LEFT JOIN pg_catalog.pg_operator AS o
+            ON d.refclassid = 'pg_catalog.pg_operator'::pg_catalog.regclass AND o.oid = d.refobjid
+    )
+    SELECT FROM used JOIN pg_catalog.pg_roles AS r ON r.oid = used.owner
+    WHERE NOT r.rolsuper AND r.oid <> $2 LIMIT 1
+"""
 
 # A type is stored as itself only if reading its texts runs no code of the type's owner: domains
 # and composite types may hide a CHECK, whose functions would run with the rights of our owner.
@@ -109,13 +139,71 @@ def quoted_name(plpy: Plpy, oid: int) -> str:
 
 
 def check(plpy: Plpy, dataset: Dataset) -> None:
-    """Refuse a source that is gone, or whose columns are not those that were registered."""
-    check_columns(dataset, columns_of(plpy, find(plpy, dataset)))
-    _check_reader(plpy, dataset)
+    """Refuse a source that is gone, or whose columns are not those that were registered.
+
+    Its owner could put something else in its place while we wait for a lock of his: so that comes
+    first, and nobody changes or replaces it from then on until the transaction ends.
+    """
+    _readers(plpy, dataset)
+    held = _hold(plpy, dataset)
+    check_columns(dataset, columns_of(plpy, held))
+    _check_rights(plpy, dataset, held)
+    _check_isolation(plpy, dataset, held)
+
+
+def _hold(plpy: Plpy, dataset: Dataset) -> int:
+    """Lock the source; return the OID that its name has now, whatever the transaction sees."""
+    reader = relations.relations_of(plpy, dataset.name).reader
+    try:
+        with _foreseen(plpy, dataset), foreign_code(plpy):
+            held = plpy.execute(f"SELECT {reader}(true) AS source")[0]["source"]
+    except plpy.SPIError:
+        # That it is gone is the better reason.
+        find(plpy, dataset)
+        raise
+    return find(plpy, dataset) if held is None else int(held)
+
+
+@contextmanager
+def reading(plpy: Plpy, dataset: Dataset) -> Iterator[None]:
+    """Read a source that has been checked.
+
+    It is checked once more afterwards: what no lock keeps anybody from, such as giving its schema
+    another name, has then happened for nothing.
+    """
+    with _foreseen(plpy, dataset), foreign_code(plpy):
+        yield
+    _check_rights(plpy, dataset, find(plpy, dataset))
+
+
+@contextmanager
+def _foreseen(plpy: Plpy, dataset: Dataset) -> Iterator[None]:
+    """Tell whoever may not see what a source holds no more than that it cannot be read."""
+    try:
+        yield
+    except plpy.SPIError as error:
+        sqlstate, may_see = sqlstate_of(error), caller.sees_microdata(plpy)
+        if sqlstate == "42501":
+            raise no_right_to_read(dataset, str(error) if may_see else None) from None
+        if sqlstate in _HARMLESS or may_see:
+            raise
+        raise unreadable(dataset, error) from None
 
 
 def find(plpy: Plpy, dataset: Dataset) -> int:
     """Return the OID of the source, which is known by its name; none is an error."""
+    found = _look_up(plpy, dataset)
+    if found is None:
+        raise MdistinctError(
+            f'the source {dataset.source} of dataset "{dataset.name}" does not exist',
+            hint="Create it again under this name, or name another one: "
+            "mdistinct_alter(dataset, source => ...).",
+            sqlstate="42P01",
+        )
+    return found
+
+
+def _look_up(plpy: Plpy, dataset: Dataset) -> int | None:
     found = run(
         plpy,
         "SELECT c.oid FROM pg_catalog.pg_class AS c"
@@ -124,14 +212,7 @@ def find(plpy: Plpy, dataset: Dataset) -> int:
         ["name", "name"],
         [dataset.source_schema, dataset.source_table],
     )
-    if not found.nrows():
-        raise MdistinctError(
-            f'the source {dataset.source} of dataset "{dataset.name}" does not exist',
-            hint="Create it again under this name, or name another one: "
-            "mdistinct_alter(dataset, source => ...).",
-            sqlstate="42P01",
-        )
-    return int(found[0]["oid"])
+    return int(found[0]["oid"]) if found.nrows() else None
 
 
 def check_columns(dataset: Dataset, columns: Mapping[str, Column]) -> None:
@@ -149,10 +230,11 @@ def check_columns(dataset: Dataset, columns: Mapping[str, Column]) -> None:
 
 
 def create_reader(plpy: Plpy, source: int, dataset: Dataset) -> None:
-    """Make the two functions that touch the source, with the caller's rights or its owner's.
+    """Make the functions that touch the source, with the caller's rights or its owner's.
 
-    One reads the source, the other turns a text into the text of a sensitive value. They do all
-    conversions, so that code behind the source's types runs as the source's owner.
+    One reads the source, one turns a text into the text of a sensitive value; they do all
+    conversions, so that code behind the source's types runs as the source's owner. The third locks
+    the source.
     """
     if dataset.source_schema.startswith("pg_temp"):
         raise MdistinctError(
@@ -185,8 +267,20 @@ def create_reader(plpy: Plpy, source: int, dataset: Dataset) -> None:
         "text STABLE STRICT",
         f"SELECT {_text(f'$1::{sensitive.declared}', sensitive)}",
     )
-    _hand_over(plpy, source, (f"{reader}()", f"{reader}(text)"))
-    _check_reader(plpy, dataset)
+    _create_function(
+        plpy,
+        f"{reader}(boolean)",
+        "oid VOLATILE",
+        f"{_HOLD.format(table)};"
+        f" SELECT pg_catalog.to_regclass({plpy.quote_literal(table)})::pg_catalog.oid",
+    )
+    _hand_over(plpy, source, _signatures(plpy, dataset))
+    _check_rights(plpy, dataset, source)
+
+
+def _signatures(plpy: Plpy, dataset: Dataset) -> tuple[str, ...]:
+    reader = relations.relations_of(plpy, dataset.name).reader
+    return f"{reader}()", f"{reader}(text)", f"{reader}(boolean)"
 
 
 def _text(expression: str, column: Column) -> str:
@@ -230,70 +324,72 @@ def _hand_over(plpy: Plpy, source: int, signatures: tuple[str, ...]) -> None:
             raise
 
 
-def _check_reader(plpy: Plpy, dataset: Dataset) -> None:
-    """Refuse a reader that is missing, or would run anybody's code with rights of others."""
-    reader = relations.relations_of(plpy, dataset.name).reader
-    for signature in (f"{reader}()", f"{reader}(text)"):
-        found = run(
-            plpy,
-            "SELECT p.prosecdef, p.proowner AS owner,"
-            # A type of somebody's own may bring casts, which would run with the rights of ours.
-            " NOT EXISTS (SELECT FROM pg_catalog.pg_type AS t WHERE t.oid = ANY"
-            " (coalesce(p.proallargtypes, p.proargtypes::pg_catalog.oid[]) || p.prorettype)"
-            " AND t.typnamespace <> 'pg_catalog'::pg_catalog.regnamespace) AS has_plain_types"
-            " FROM pg_catalog.pg_proc AS p WHERE p.oid = pg_catalog.to_regprocedure($1)",
-            ["text"],
-            [signature],
-        )
-        trouble = _trouble_with(found[0]) if found.nrows() else "does not exist"
-        if trouble:
+def _readers(plpy: Plpy, dataset: Dataset) -> dict[int, str]:
+    """Return the functions that touch the source by their owners: one for each, reader() first.
+
+    One that is missing, or would run anybody's code with our rights, is an error.
+    """
+    owners: dict[int, str] = {}
+    for row in run(
+        plpy,
+        "SELECT s.signature, p.prosecdef, p.proowner AS owner,"
+        # A type of somebody's own may bring casts, which would run with the rights of ours.
+        " NOT EXISTS (SELECT FROM pg_catalog.pg_type AS t WHERE t.oid = ANY"
+        " (coalesce(p.proallargtypes, p.proargtypes::pg_catalog.oid[]) || p.prorettype)"
+        " AND t.typnamespace <> 'pg_catalog'::pg_catalog.regnamespace) AS has_plain_types"
+        " FROM pg_catalog.unnest($1) WITH ORDINALITY AS s (signature, number)"
+        " LEFT JOIN pg_catalog.pg_proc AS p ON p.oid = pg_catalog.to_regprocedure(s.signature)"
+        " ORDER BY s.number",
+        ["text[]"],
+        [list(_signatures(plpy, dataset))],
+    ):
+        if trouble := _trouble_with(row):
             raise MdistinctError(
-                f"function {signature}, which reads the source of the dataset, {trouble}",
+                f"function {row['signature']}, which reads the source of the dataset, {trouble}",
                 hint="It is made by mdistinct_register; restore it from a backup.",
                 sqlstate="55000",
             )
-        _check_rights(plpy, dataset, signature, int(found[0]["owner"]))
+        owners.setdefault(int(row["owner"]), row["signature"])
+    return owners
 
 
 def _trouble_with(reader: Row) -> str | None:
+    if reader["owner"] is None:
+        return "does not exist"
     if not reader["prosecdef"]:
         return "is not SECURITY DEFINER"
     return None if reader["has_plain_types"] else "uses types that are not PostgreSQL's own"
 
 
-def _check_rights(plpy: Plpy, dataset: Dataset, reader: str, owner: int) -> None:
+def _check_rights(plpy: Plpy, dataset: Dataset, source: int | None) -> None:
     """Refuse a source whose owner could have code of his run with the rights of another.
 
-    Views and types run code when they are read, with the rights of whoever reads.
+    Views, types, indexes and statistics run code when they are read, with the rights of whoever
+    reads.
     """
-    found = run(
-        plpy,
-        "SELECT c.relkind AS kind, pg_catalog.pg_get_userbyid(c.relowner) AS owner,"
-        " pg_catalog.pg_get_userbyid($3) AS reads, EXISTS (SELECT FROM pg_catalog.pg_attribute AS a"
-        " JOIN pg_catalog.pg_type AS t ON t.oid = a.atttypid"
-        " WHERE a.attrelid = c.oid AND a.attname = ANY ($4)"
-        " AND t.typnamespace <> 'pg_catalog'::pg_catalog.regnamespace) AS has_own_types"
-        " FROM pg_catalog.pg_class AS c"
-        " JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace"
-        " WHERE n.nspname = $1 AND c.relname = $2 AND c.relowner <> $3",
-        ["name", "name", "oid", "name[]"],
-        [
-            dataset.source_schema,
-            dataset.source_table,
-            owner,
-            [name for name, _ in dataset.column_types],
-        ],
-    )
-    for row in found:
-        if row["kind"] == VIEW or row["has_own_types"]:
-            raise MdistinctError(
-                f"code of {dataset.source}, which belongs to {row['owner']}, would run with the "
-                f"rights of {row['reads']}, who reads it",
-                hint="A view, and a table with types that are not PostgreSQL's own, is registered "
-                f"by its owner or a superuser; a superuser can give function {reader} to "
-                f"{row['owner']}.",
-                sqlstate="42501",
-            )
+    columns = [name for name, _ in dataset.column_types]
+    for owner, reader in _readers(plpy, dataset).items():
+        for row in run(
+            plpy,
+            "SELECT c.relkind AS kind, pg_catalog.pg_get_userbyid(c.relowner) AS owner,"
+            " pg_catalog.pg_get_userbyid($2) AS reads, EXISTS (SELECT FROM"
+            " pg_catalog.pg_attribute AS a JOIN pg_catalog.pg_type AS t ON t.oid = a.atttypid"
+            " WHERE a.attrelid = c.oid AND a.attname = ANY ($3)"
+            " AND t.typnamespace <> 'pg_catalog'::pg_catalog.regnamespace) AS has_own_types"
+            " FROM pg_catalog.pg_class AS c WHERE c.oid = $1 AND c.relowner <> $2",
+            ["oid", "oid", "name[]"],
+            [source, owner, columns],
+        ):
+            computed = run(plpy, _COMPUTED, ["oid", "oid"], [source, owner])
+            if row["kind"] == VIEW or row["has_own_types"] or computed.nrows():
+                raise MdistinctError(
+                    f"code of {dataset.source}, which belongs to {row['owner']}, would run with "
+                    f"the rights of {row['reads']}, who reads it",
+                    hint="A view, and a table with types, or indexes or statistics with functions, "
+                    "that are not PostgreSQL's own, is registered by its owner or a superuser; a "
+                    f"superuser can give function {reader} to {row['owner']}.",
+                    sqlstate="42501",
+                )
 
 
 @contextmanager
@@ -309,8 +405,8 @@ def foreign_code(plpy: Plpy) -> Iterator[None]:
     # These two statements mean the same on any path.
     path = plpy.execute("SELECT pg_catalog.current_setting('search_path') AS path")[0]["path"]
     plpy.execute("SELECT pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true)")
-    after = {**_session(plpy), "the setting search_path": path}
-    changed = sorted(name for name in after if after[name] != before.get(name))
+    after = {**_session(plpy), "the setting search_path": _Kept(path)}
+    changed = sorted(name for name in after if after[name].differs_from(before.get(name)))
     if changed:
         raise MdistinctError(
             f"the code behind the source has changed {changed[0]}",
@@ -320,22 +416,61 @@ def foreign_code(plpy: Plpy) -> Iterator[None]:
         )
 
 
-def _session(plpy: Plpy) -> dict[str, Any]:
+def _check_isolation(plpy: Plpy, dataset: Dataset, source: int) -> None:
+    """Refuse to trust what a transaction sees of somebody else's table.
+
+    Above READ COMMITTED it sees the catalogs as they were when it began, and reads what is there.
+    """
+    reader = next(iter(_readers(plpy, dataset)))
+    for row in run(
+        plpy,
+        "SELECT r.rolname AS owner, pg_catalog.pg_get_userbyid($2) AS reads"
+        " FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_roles AS r ON r.oid = c.relowner"
+        " WHERE c.oid = $1 AND r.oid <> $2 AND NOT r.rolsuper"
+        " AND pg_catalog.current_setting('transaction_isolation')"
+        " IN ('repeatable read', 'serializable')",
+        ["oid", "oid"],
+        [source, reader],
+    ):
+        raise MdistinctError(
+            f"{row['reads']} reads {dataset.source}, which belongs to {row['owner']}, who may have "
+            "made something else of it than this transaction sees",
+            hint="Publish in a transaction of isolation level READ COMMITTED.",
+            sqlstate="25001",
+        )
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """What a session keeps under some name."""
+
+    value: Any
+    is_default: bool = False
+
+    def differs_from(self, former: _Kept | None) -> bool:
+        """Tell whether somebody has changed it; a library that is loaded brings settings along."""
+        return not self.is_default if former is None else self.value != former.value
+
+
+def _session(plpy: Plpy) -> dict[str, _Kept]:
     """Return what a session keeps that could mislead whoever goes on with it."""
-    settings = plpy.execute("SELECT s.name, s.setting FROM pg_catalog.pg_show_all_settings() AS s")
+    settings = plpy.execute(
+        "SELECT s.name, s.setting, s.source <> 'session' AS is_default"
+        " FROM pg_catalog.pg_show_all_settings() AS s"
+    )
     temporary = plpy.execute(
         "SELECT pg_catalog.array_agg(t.oid ORDER BY t.oid) AS oids FROM pg_catalog.pg_type AS t"
         " WHERE t.typnamespace = pg_catalog.pg_my_temp_schema()"
     )[0]
     return {
-        "the temporary tables of the session": temporary["oids"],
-        **{f"the setting {row['name']}": row["setting"] for row in settings},
+        "the temporary tables of the session": _Kept(temporary["oids"]),
+        **{f"the setting {s['name']}": _Kept(s["setting"], s["is_default"]) for s in settings},
     }
 
 
 def labels_of(plpy: Plpy, dataset: Dataset, texts: list[str]) -> dict[str, str]:
     """Return the canonical text of each value, as the source's own type writes it."""
-    _check_reader(plpy, dataset)
+    _check_rights(plpy, dataset, _look_up(plpy, dataset))
     reader = relations.relations_of(plpy, dataset.name).reader
     statement = (
         f"SELECT t.value, {reader}(t.value) AS label FROM pg_catalog.unnest($1) AS t (value)"

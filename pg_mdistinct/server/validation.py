@@ -7,10 +7,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NoReturn
 
+import numpy as np
+
 from pg_mdistinct.core import errors
 from pg_mdistinct.core.arrays import IntArray
 from pg_mdistinct.core.errors import MdistinctError
-from pg_mdistinct.core.model import UpdateModel
+from pg_mdistinct.core.model import M_INVARIANCE, UpdateModel
 from pg_mdistinct.core.snapshot import Snapshot
 from pg_mdistinct.server import caller
 from pg_mdistinct.server.catalog import Dataset
@@ -38,9 +40,9 @@ def discreet(plpy: Plpy, dataset: Dataset) -> Iterator[None]:
     except MdistinctError as error:
         if caller.sees_microdata(plpy):
             raise
+        judged = "values" if dataset.variant == M_INVARIANCE else "update model"
         raise MdistinctError(
-            f'dataset "{dataset.name}" cannot be published with its update model and '
-            f"m = {dataset.m}",
+            f'dataset "{dataset.name}" cannot be published with its {judged} and m = {dataset.m}',
             hint="A member of mdistinct_admin sees the reason: SELECT mdistinct_preview(...).",
             sqlstate=error.sqlstate,
         ) from None
@@ -79,9 +81,18 @@ def refuse(plpy: Plpy, dataset: Dataset, staged: Staged, unknown: Sequence[Row])
 
 
 def refuse_updates(
-    plpy: Plpy, staged: Staged, snapshot: Snapshot, model: UpdateModel, rows: IntArray
+    plpy: Plpy,
+    dataset: Dataset,
+    staged: Staged,
+    snapshot: Snapshot,
+    model: UpdateModel,
+    rows: IntArray,
 ) -> None:
-    """Refuse records that have changed in a way that the update model calls impossible."""
+    """Refuse records that have changed in a way that the update model calls impossible.
+
+    Under m-invariance that is every change, also one to a value of the record's signature: 1/m
+    would be claimed under a model that the data themselves contradict.
+    """
     if not len(rows):
         return
     named: list[str] = []
@@ -93,12 +104,31 @@ def refuse_updates(
             f" -> {model.labels[snapshot.value[row]]})"
             for row in shown.tolist()
         ]
+    if dataset.variant == M_INVARIANCE:
+        outside = _outside_signature(snapshot, rows)
+        raise MdistinctError(
+            f"under m-invariance values never change, but {counted(len(rows), 'record')} "
+            f"{'has' if len(rows) == 1 else 'have'} another value than before"
+            + listed(named, len(rows)),
+            detail=f"New values outside the records' signatures: {outside}.",
+            hint="Correct the records, or register a view without them. Where values do change, "
+            "use the variant m-distinct and declare the updates: "
+            "mdistinct_alter(dataset, variant => 'm-distinct').",
+            sqlstate=errors.IMPOSSIBLE_UPDATE,
+        )
     raise MdistinctError(
         f"the update model calls the updates of {counted(len(rows), 'record')} impossible"
         + listed(named, len(rows)),
         hint="Correct the records, or declare the updates with mdistinct_allow_update.",
         sqlstate=errors.IMPOSSIBLE_UPDATE,
     )
+
+
+def _outside_signature(snapshot: Snapshot, rows: IntArray) -> int:
+    """Count the records whose value is none of those that they were last published among."""
+    last = snapshot.last_candidates.take(snapshot.last_group[rows])
+    own = last.items == snapshot.value[rows][last.row_of_item]
+    return len(rows) - len(np.unique(last.row_of_item[own]))
 
 
 def _check_identifiers(plpy: Plpy, dataset: Dataset, staged: Staged) -> None:
@@ -158,7 +188,8 @@ def _check_sensitive(plpy: Plpy, dataset: Dataset, unknown: Sequence[Row]) -> No
                 hint="Fill the column, or register a view that puts a value in place of NULL.",
                 sqlstate=NOT_NULL_VIOLATION,
             )
-    if unknown:
+    # Under m-invariance whatever occurs is known: a new value came after they were gathered.
+    if unknown and dataset.variant != M_INVARIANCE:
         count = unknown[0]["values"]
         named = (f'"{row["sensitive"]}" ({counted(row["records"], "record")})' for row in unknown)
         raise MdistinctError(

@@ -16,27 +16,27 @@ from pg_mdistinct.server.packed import literal
 from pg_mdistinct.server.plpython import Plpy, run
 from pg_mdistinct.server.qi_types import quoted_element
 from pg_mdistinct.server.reading import ReadColumn
-from pg_mdistinct.server.relations import partition_of, relations_of
+from pg_mdistinct.server.relations import partition_of, provide_groups, relations_of
 
-PARTITIONED = ("versions", "placement", "groups")
+ATTACHED_LAST = ("versions", "placement")
 
 VERSIONS_A_ROW = 400
 """Of the placement: what fits into a row that PostgreSQL keeps in one piece."""
 
 
 def create_partitions(plpy: Plpy, dataset: Dataset) -> dict[str, str]:
-    """Make the tables of the next release beside their parents, where no reader waits for them."""
+    """Make the tables of the next release, where no reader waits for them."""
     release = dataset.last_release + 1
     names = relations_of(plpy, dataset.name)
     made = {}
-    for kind in PARTITIONED:
+    for kind in ATTACHED_LAST:
         made[kind] = partition_of(plpy, dataset.name, kind, release)
         plpy.execute(
-            # ATTACH PARTITION makes the indexes, faster than they grow row by row; the constraint
-            # spares it the scan.
+            # Beside its parent: what a failure leaves is gone with it. The constraint spares
+            # ATTACH PARTITION the scan.
             f"CREATE TABLE {made[kind]} (LIKE {getattr(names, kind)}, CHECK (release = {release}))"
         )
-    return made
+    return made | {"groups": provide_groups(plpy, dataset.name, release)}
 
 
 def write(
@@ -46,15 +46,16 @@ def write(
     columns: Sequence[ReadColumn],
     partitions: dict[str, str],
 ) -> None:
-    """Write placement and groups, and show the release."""
+    """Write placement and groups, show the release, and make room for the groups of the next."""
     _write_placement(plpy, dataset, release, partitions["placement"])
     _write_groups(plpy, dataset, release, columns, partitions["groups"])
     names = relations_of(plpy, dataset.name)
-    for kind in PARTITIONED:
+    for kind in ATTACHED_LAST:
         plpy.execute(
             f"ALTER TABLE {getattr(names, kind)} ATTACH PARTITION {partitions[kind]}"
             f" FOR VALUES IN ({dataset.last_release + 1})"
         )
+    provide_groups(plpy, dataset.name, dataset.last_release + 2)
 
 
 def _write_placement(plpy: Plpy, dataset: Dataset, release: Release, table: str) -> None:

@@ -13,7 +13,7 @@ from tests.concurrency.sessions import (
     make_gated_ward,
     wait_until_blocked,
 )
-from tests.integration.cases import Connection, one, publish, refused
+from tests.integration.cases import Connection, make_ward, one, publish, refused
 
 
 @pytest.fixture
@@ -183,19 +183,25 @@ def test_a_change_of_the_model_waits_and_holds_from_the_next_release_on(
     assert publish(ward)["release"] == 3
 
 
-def test_dropping_waits_and_whoever_waits_behind_it_is_told(ward: Connection, dsn: str) -> None:
+def test_dropping_waits_for_a_publication(ward: Connection, dsn: str) -> None:
     with gate_shut(dsn, "ward"):
         running = publication(dsn)
         wait_until_blocked(ward, running.pid)
         drop = Background(dsn, "SELECT mdistinct_drop('ward') IS NULL")
         wait_until_blocked(ward, drop.pid)
-        behind = publication(dsn, options=", wait => true")
-        wait_until_blocked(ward, behind.pid)
     assert running.answer() == [(2,)]
     drop.answer()
+    assert one(ward, "SELECT count(*) FROM mdistinct.datasets") == 0
+    assert one(ward, "SELECT count(*) FROM ward_rows") == 12
+
+
+def test_whoever_waits_behind_a_drop_is_told(ward: Connection, dsn: str) -> None:
+    with psycopg.connect(dsn, autocommit=True) as watcher, ward.transaction():
+        ward.execute("SELECT mdistinct_drop('ward')")
+        behind = publication(dsn, options=", wait => true")
+        wait_until_blocked(watcher, behind.pid)
     with pytest.raises(psycopg.errors.UndefinedObject, match="not registered"):
         behind.answer()
-    assert one(ward, "SELECT count(*) FROM ward_rows") == 12
 
 
 def test_a_dataset_that_is_dropped_and_registered_again_meanwhile(
@@ -211,3 +217,35 @@ def test_a_dataset_that_is_dropped_and_registered_again_meanwhile(
     with pytest.raises(psycopg.Error) as caught:
         waiting.answer()
     assert caught.value.sqlstate in ("42704", "MD001", "MD003")
+
+
+def test_a_statement_that_was_planned_before_a_release_misses_nothing_of_it(
+    db: Connection, dsn: str
+) -> None:
+    """It is executed after the commit, and so is told of the release."""
+    make_ward(db)
+    publish(db)
+    # Planning can be held up by a table: constants of its partition's index are computed then.
+    db.execute(
+        "CREATE FUNCTION public.gate(int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS"
+        " $$ BEGIN PERFORM pg_advisory_xact_lock_shared(4711); RETURN $1; END $$;"
+        "CREATE TABLE public.brake (i int) PARTITION BY LIST (i);"
+        "CREATE TABLE public.brake1 PARTITION OF public.brake FOR VALUES IN (1);"
+        "CREATE INDEX ON public.brake1 ((public.gate(1)))"
+    )
+    with psycopg.connect(dsn) as keeper:
+        keeper.execute("SELECT pg_advisory_xact_lock(4711)")
+        reader = Background(
+            dsn,
+            "SELECT r.release, r.rows, coalesce(p.rows, 0) + b.none"
+            " FROM mdistinct_published.releases AS r"
+            " LEFT JOIN (SELECT release, count(*) AS rows FROM mdistinct_published.ward GROUP BY 1)"
+            " AS p USING (release) CROSS JOIN (SELECT count(*) AS none FROM public.brake) AS b"
+            " ORDER BY 1",
+        )
+        wait_until_blocked(db, reader.pid)
+        publish(db)
+        keeper.rollback()
+    rows = reader.answer()
+    assert [release for release, *_ in rows] == [1, 2]
+    assert all(announced == shown for _, announced, shown in rows), rows

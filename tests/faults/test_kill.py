@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 import signal
 import time
 from collections.abc import Callable
@@ -19,7 +18,9 @@ from tests.faults.victim import (
     expect_whole,
     last_release,
     make_ward,
+    moments,
     publish,
+    seconds_to_publish,
     wait_until_cut_off,
 )
 
@@ -35,13 +36,11 @@ def prepare(victim: Victim, name: str) -> float:
     with victim.connect() as db:
         make_ward(db, name, RECORDS)
         publish(db, name)
-        started = time.monotonic()
-        publish(db, name)
-        return time.monotonic() - started
+        return seconds_to_publish(db, name)
 
 
 def strike(
-    victim: Victim, name: str, seed: int, longest: float, strike: Callable[[int], None]
+    victim: Victim, name: str, seed: int, moment: float, strike: Callable[[int], None]
 ) -> bool:
     """Publish once in peace and once until struck; tell whether the second came to its end.
 
@@ -52,7 +51,7 @@ def strike(
         change(db, name, seed)
         before = publish(db, name)
         begin_publication(db, name)
-        time.sleep(random.Random(seed).uniform(0, longest))
+        time.sleep(moment)
         strike(db.info.backend_pid)
         told = ended_well(db)
         wait_until_cut_off(witness)
@@ -64,12 +63,13 @@ def strike(
 
 
 def test_a_killed_backend(victim: Victim) -> None:
-    survived, longest = 0, 0.0
+    survived = 0
     for number in range(KILLS):
         name = f"killed{number // KILLS_A_DATASET}"
         if number % KILLS_A_DATASET == 0:
-            longest = prepare(victim, name)
-        survived += strike(victim, name, number, longest, lambda pid: os.kill(pid, signal.SIGKILL))
+            upcoming = moments(number, KILLS_A_DATASET, prepare(victim, name))
+        moment = next(upcoming)
+        survived += strike(victim, name, number, moment, lambda pid: os.kill(pid, signal.SIGKILL))
     # Otherwise the moments were badly chosen, and nothing was tested.
     assert survived < KILLS / 2
     with victim.connect() as db:
@@ -78,13 +78,15 @@ def test_a_killed_backend(victim: Victim) -> None:
 
 
 def test_a_server_that_stops_at_once(victim: Victim) -> None:
-    longest = prepare(victim, "stopped")
+    upcoming = moments(1, STOPS, prepare(victim, "stopped"))
 
     def stop(pid: int) -> None:
         victim.stop_at_once()
         victim.start_again()
 
-    survived = sum(strike(victim, "stopped", number, longest, stop) for number in range(STOPS))
+    survived = sum(
+        strike(victim, "stopped", number, moment, stop) for number, moment in enumerate(upcoming)
+    )
     assert survived < STOPS
     with victim.connect() as db:
         publish(db, "stopped")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import time
+from collections.abc import Iterator
 
 import psycopg
 import pytest
@@ -76,6 +78,7 @@ def make_ward(db: Connection, name: str, records: int) -> None:
         f"CREATE TABLE {name} AS SELECT i AS id, i % 60 AS age, 'v' || floor(sqrt(i % 50)) AS value"
         f" FROM generate_series(1, {records}) AS i"
     )
+    db.execute(f"CREATE TABLE {name}_away (LIKE {name})")
     db.execute(f"SELECT mdistinct_register('{name}', '{name}', 'id', '{{age}}', 'value', 3)")
     db.execute(
         f"SELECT mdistinct_allow_update('{name}', 'v' || v, ARRAY['v' || v, 'v' || (v + 1) % 8])"
@@ -84,16 +87,38 @@ def make_ward(db: Connection, name: str, records: int) -> None:
 
 
 def change(db: Connection, name: str, seed: int) -> None:
-    """Let some records leave, some come, and some change."""
+    """Let some records return, some change, some leave, and some come."""
+    db.execute(f"WITH back AS (DELETE FROM {name}_away RETURNING *) INSERT INTO {name} TABLE back")
     db.execute(
         f"UPDATE {name} SET value = 'v' || (substr(value, 2)::int + 1) % 8"
         f" WHERE id % 7 = {seed % 7}"
     )
-    db.execute(f"DELETE FROM {name} WHERE id % 23 = {seed % 23}")
+    db.execute(
+        f"WITH gone AS (DELETE FROM {name} WHERE id % 23 = {seed % 23} RETURNING *)"
+        f" INSERT INTO {name}_away TABLE gone"
+    )
     db.execute(
         f"INSERT INTO {name} SELECT i, i % 60, 'v' || i % 3"
         f" FROM generate_series({100_000 * (seed + 1)}, {100_000 * (seed + 1) + 5}) AS i"
     )
+
+
+def moments(seed: int, count: int, longest: float) -> Iterator[float]:
+    """Return moments of a publication, some in each part of it: the first ones hardly miss."""
+    chance = random.Random(seed)
+    for number in range(count):
+        yield longest * (number + chance.random()) / count
+
+
+def seconds_to_publish(db: Connection, name: str) -> float:
+    """Publish some times, and return how long it takes when nobody else keeps the machine busy."""
+    return min(_timed(db, name) for _ in range(3))
+
+
+def _timed(db: Connection, name: str) -> float:
+    started = time.monotonic()
+    publish(db, name)
+    return time.monotonic() - started
 
 
 def publish(db: Connection, name: str) -> int:

@@ -22,9 +22,9 @@ import time
 from pg_mdistinct.server.progress import Progress
 with Progress(plpy) as progress:
     for step in range({steps}):
+        GD["step"] = step
         time.sleep(0.01)
         progress("split", step / {steps})
-        GD["step"] = step
 $python$
 """
 
@@ -67,9 +67,11 @@ def nothing_written(db: Connection) -> bool:
     tables = one(
         db,
         "SELECT count(*) FROM pg_class WHERE relnamespace = 'mdistinct_data'::regnamespace"
-        " AND relname ~ '^crowd_[vpg][0-9]+$'",
+        " AND relname ~ '^crowd_([vp][0-9]+|g([2-9]|1[0-9]))$'",
     )
-    return bool(tables == 0 and one(db, "SELECT count(*) FROM mdistinct.releases") == 0)
+    counts = "SELECT (SELECT count(*) FROM {}) + (SELECT count(*) FROM {})"
+    rows = one(db, counts.format("mdistinct.releases", "mdistinct_data.crowd_groups"))
+    return bool(tables == 0 and rows == 0)
 
 
 def await_that(condition: Callable[[], bool]) -> None:
@@ -126,6 +128,7 @@ def test_work_between_statements_can_be_cancelled(dsn: str) -> None:
         # Too short for a notice, which would be a chance to be cancelled too.
         with pytest.raises(psycopg.errors.QueryCanceled):
             session.execute(LONG_WORK.format(steps=120))
+        session.execute("RESET statement_timeout")
         # It ended in the middle of the work, not when the work was done.
         notices: list[str] = []
         session.add_notice_handler(lambda notice: notices.append(str(notice.message_primary)))
@@ -144,10 +147,16 @@ def test_progress_is_told_and_seen(db: Connection, dsn: str) -> None:
         with ThreadPoolExecutor() as pool:
             work = pool.submit(session.execute, LONG_WORK.format(steps=500))
             db.execute("SET ROLE mdistinct_publisher")
-            await_that(lambda: db.execute(seen, (pid,)).fetchone() is not None)
-            phase, share = db.execute(seen, (pid,)).fetchone() or ("", -1)
+            shown: list[tuple[str, float]] = []
+
+            def is_shown() -> bool:
+                shown[:] = db.execute(seen, (pid,)).fetchall()
+                return bool(shown)
+
+            await_that(is_shown)
             db.execute("RESET ROLE")
             work.result(WAIT_SECONDS)
+        ((phase, share),) = shown
         assert phase == "split"
         assert 0 <= share <= 1
         assert notices

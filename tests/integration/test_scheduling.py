@@ -11,12 +11,17 @@ import psycopg
 import pytest
 
 from pg_mdistinct.install import install, uninstall
+from tests.concurrency.sessions import Background
 from tests.fix_database import acting_as
 from tests.fix_server import Server
 from tests.integration.cases import Connection, allow_all, make_ward, one, refused
 from tests.oracle.check_database import check_database
 
 NEVER_SOON = "0 0 1 1 *"
+ASLEEP = (
+    "SELECT count(*) FROM pg_stat_activity"
+    " WHERE wait_event = 'PgSleep' AND datname = current_database()"
+)
 
 
 def register(db: Connection, dataset: str, *, known: bool = True) -> None:
@@ -110,11 +115,7 @@ def begin_slow_run(db: Connection, dsn: str, statement: str) -> psycopg.Connecti
     schedule_without_pg_cron(db, "slow", NEVER_SOON, timedelta(hours=1))
     other = psycopg.connect(dsn, autocommit=True)
     other.pgconn.send_query(statement.encode())
-    until(
-        db,
-        "SELECT count(*) FROM pg_stat_activity"
-        " WHERE wait_event = 'PgSleep' AND datname = current_database()",
-    )
+    until(db, ASLEEP)
     return other
 
 
@@ -255,18 +256,19 @@ def test_a_schedule_decides_when_a_dataset_is_due(db: Connection) -> None:
     assert [row[0] for row in runs(db)] == ["now", "ward", "ward"]
 
 
-def test_canceling_ends_the_whole_call_and_keeps_what_was_done(db: Connection) -> None:
+def test_canceling_ends_the_whole_call_and_keeps_what_was_done(db: Connection, dsn: str) -> None:
     make_ward(db)
-    db.execute("CREATE VIEW slow AS SELECT ward.* FROM ward, pg_sleep(20)")
+    db.execute("CREATE VIEW slow AS SELECT ward.* FROM ward, pg_sleep(60)")
     db.execute("SELECT mdistinct_register('slow', 'slow', 'id', ARRAY['age'], 'disease', 2)")
     allow_all(db, "slow")
     register(db, "first")
     publish_all_but_slow = "SELECT mdistinct_publish('first'), mdistinct_publish('ward')"
     db.execute(publish_all_but_slow)
-    db.execute("SET statement_timeout = '2s'")
+    running = Background(dsn, "CALL mdistinct_publish_all()")
+    until(db, ASLEEP)
+    db.execute("SELECT pg_cancel_backend(%s)", (running.pid,))
     with pytest.raises(psycopg.errors.QueryCanceled) as caught:
-        publish_all(db)
-    db.execute("RESET statement_timeout")
+        running.answer()
     assert caught.value.diag.message_hint
     assert runs(db) == [("first", "published", 2), ("slow", "failed", None)]
 
@@ -442,8 +444,10 @@ def test_uninstalling_ends_the_schedules(cron_db: Connection, cron_dsn: str) -> 
 def test_schedules_fire(cron_db: Connection, cron_dsn: str) -> None:
     register(cron_db, "broken", known=False)
     register(cron_db, "busy")
+    # Soon, and once: a second run would come in between if this one takes its time.
+    minute = (datetime.now(UTC) + timedelta(seconds=75)).minute
     for dataset in ("ward", "broken", "busy"):
-        cron_db.execute("SELECT mdistinct_schedule(%s, '* * * * *')", (dataset,))
+        cron_db.execute("SELECT mdistinct_schedule(%s, %s)", (dataset, f"{minute} * * * *"))
     with psycopg.connect(cron_dsn) as other:
         # What a publication does first; a whole one would keep other tests from dropping roles.
         other.execute("SELECT FROM mdistinct.datasets WHERE dataset = 'busy' FOR UPDATE")
@@ -472,7 +476,7 @@ def test_schedules_fire(cron_db: Connection, cron_dsn: str) -> None:
 
 def wait_for_runs(db: Connection, count: int) -> None:
     # Schedules are to the minute, and the first run in a session loads the code.
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 180
     # pg_cron notes a bit later than we do that a run has ended.
     still_running = (
         "SELECT count(*) FROM cron.job_run_details WHERE status NOT IN ('succeeded', 'failed')"

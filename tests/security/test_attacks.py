@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import psycopg
 import pytest
 
@@ -54,8 +56,26 @@ CALLS = (
     "SELECT mdistinct_register('new', 'ward', 'id', ARRAY[%s]::name[], 'disease', 2)",
     "SELECT mdistinct_register('new', 'ward', 'id', '{age}', %s, 2)",
     "SELECT mdistinct_register('new', 'ward', 'id', '{age}', 'disease', 2, %s)",
+    "SELECT mdistinct_alter(%s)",
+    "SELECT mdistinct_alter('ward', qi_columns => ARRAY['age', %s]::name[])",
+    "SELECT mdistinct_alter('ward', variant => %s)",
+    "SELECT mdistinct_index(%s)",
+    "SELECT mdistinct_learn_updates(%s, 'ward', 'id', 'age', 'disease')",
+    "SELECT mdistinct_learn_updates('ward', 'ward', %s, 'age', 'disease')",
+    "SELECT mdistinct_learn_updates('ward', 'ward', 'id', %s, 'disease')",
+    "SELECT mdistinct_learn_updates('ward', 'ward', 'id', 'age', %s)",
+    "SELECT mdistinct_learn_updates('ward', 'ward', 'id', 'age', 'disease', possible => %s)",
+    "SELECT mdistinct_learn_updates('ward', 'ward', 'id', 'age', 'disease', max_gap => %s)",
+    "SELECT mdistinct_estimate(%s)",
+    "SELECT mdistinct_estimate('ward', predicate => jsonb_build_object(%s::text, 1))",
+    "SELECT mdistinct_estimate('ward', predicate => jsonb_build_object('disease', %s::text))",
+    "SELECT mdistinct_estimate('ward', predicate => jsonb_build_object('age', %s::text))",
+    "SELECT mdistinct_estimate('ward', measure => %s)",
     "SELECT mdistinct.run_status(1, %s)",
 )
+# Any text is a name or a value here: what becomes of it has a test of its own.
+ACCEPTED = Counter({"mdistinct_register": 1, "mdistinct_allow_update": 2})
+TEXTS = ("name", "text", "jsonb")
 FORESEEN = ("22", "42704", "42703", "42809", "42701", "02000", "55000", "MD")
 
 
@@ -70,6 +90,17 @@ def test_malicious_arguments(db: Connection) -> None:
             assert told is None or told.startswith("pg_mdistinct: "), f"{call}, {text[:40]}: {told}"
         assert state(db) == before, call
     assert one(db, "SELECT count(*) FROM public.ward") == 12
+
+
+def test_no_text_argument_is_left_out(db: Connection) -> None:
+    taken = db.execute(
+        "SELECT p.proname, t::regtype::text FROM pg_proc AS p, unnest(p.proargtypes) AS t"
+        " WHERE p.proname LIKE 'mdistinct\\_%' AND p.pronamespace = 'public'::regnamespace"
+    ).fetchall()
+    texts = Counter(name for name, kind in taken if kind.removesuffix("[]") in TEXTS)
+    tried = Counter(call.split("(")[0].removeprefix("SELECT ") for call in CALLS)
+    assert len(texts) > 10
+    assert texts - ACCEPTED - tried == Counter()
 
 
 def _told(db: Connection, call: str, text: str) -> str | None:

@@ -17,6 +17,7 @@ from psycopg.rows import dict_row
 
 from pg_mdistinct.server import audit
 from pg_mdistinct.server.spool import FOLDER, Spool, is_alive, this_process
+from tests.concurrency.sessions import Background
 from tests.fix_database import Connection, acting_as
 from tests.integration.cases import make_table, make_ward, one, publish, state
 from tests.security.conftest import NewRole
@@ -226,6 +227,45 @@ def test_many_sessions_at_once(db: Connection, dsn: str) -> None:
         "succeeded": sessions * calls * 2 // 3,
         "failed": sessions * calls // 3,
     }
+
+
+def test_a_call_whose_transaction_is_still_open(db: Connection, dsn: str) -> None:
+    """It has ended, but nobody knows yet what will have become of it."""
+    make_ward(db)
+    register_another(db)
+    with psycopg.connect(dsn) as other:
+        publish(other)
+        assert last(db, "publish")["outcome"] == "running"
+        # Whatever is moved meanwhile, this call is not among it.
+        db.execute("SELECT mdistinct_allow_update('another', 'Flu', '{Flu}')")
+        assert last(db, "publish")["outcome"] == "running"
+        other.commit()
+    assert last(db, "publish")["outcome"] == "succeeded"
+    db.execute("SELECT mdistinct_allow_update('another', 'Flu', '{Flu}')")
+    (row,) = trail(db, "action = 'publish'")
+    assert (row["outcome"], row["result"]["release"]) == ("succeeded", 1)
+
+
+def test_a_session_that_moves_lines_holds_up_no_other(db: Connection, dsn: str) -> None:
+    make_ward(db)
+    register_another(db)
+    with pytest.raises(psycopg.errors.UndefinedObject):
+        publish(db, "nope")
+    moved = "SELECT count(*) FROM mdistinct.audit_trail WHERE outcome = 'failed'"
+    with psycopg.connect(dsn) as mover:
+        mover.execute("SELECT mdistinct_allow_update('ward', 'Flu', '{Flu}')")
+        assert one(mover, moved) == 1
+        # The same line is there for others to move, who would wait for the end of this session.
+        statement = "SELECT mdistinct_allow_update('another', 'Flu', '{Flu}') IS NULL"
+        Background(dsn, statement).answer()
+        mover.rollback()
+    assert one(db, moved) == 0
+    db.execute("SELECT mdistinct_allow_update('ward', 'Flu', '{Flu}')")
+    assert one(db, moved) == 1
+
+
+def register_another(db: Connection) -> None:
+    db.execute("SELECT mdistinct_register('another', 'ward', 'id', '{age}', 'disease', 2)")
 
 
 @pytest.mark.parametrize("role", ["mdistinct_admin", "mdistinct_publisher", "mdistinct_reader"])

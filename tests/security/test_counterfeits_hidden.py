@@ -27,7 +27,12 @@ NOISE = 5.4
 # Rows of a group stand together, and there are at most six of them: their rank sums spread more
 # than those of single rows would, by less than this factor.
 CLUSTERED = 6**0.5
-PLANS = ("", "SET enable_hashjoin = off", "SET enable_hashjoin = off; SET enable_nestloop = off")
+PLANS = (
+    "",
+    "SET enable_hashjoin = off",
+    "SET enable_hashjoin = off; SET enable_nestloop = off",
+    "SET enable_hashjoin = off; SET enable_seqscan = off; SET enable_bitmapscan = off",
+)
 
 
 def make_history(db: Connection, releases: int) -> None:

@@ -261,6 +261,10 @@ def test_the_part_that_writes_cannot_be_used_to_read_what_one_may_not(
             "CREATE FUNCTION mdistinct_sources.ward(text) RETURNS text LANGUAGE sql"
             " SECURITY DEFINER AS 'SELECT $1'"
         )
+        db.execute(
+            "CREATE FUNCTION mdistinct_sources.ward(boolean) RETURNS oid LANGUAGE sql"
+            " SECURITY DEFINER AS $$SELECT 'public.ward'::regclass::oid$$"
+        )
         allow_all(db, "ward")
         with pytest.raises(psycopg.errors.InsufficientPrivilege, match="may not be read"):
             publish(db)
