@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -47,6 +48,13 @@ _MARITAL_STEP = np.array(
 )
 
 
+class Population(Protocol):
+    """Where new people come from."""
+
+    def people(self, count: int) -> SnapshotArray:
+        """`count` people who were never there before."""
+
+
 @dataclass(frozen=True)
 class Workload:
     """The experiments' set-up; the same seed gives the same releases every time.
@@ -78,15 +86,19 @@ class Workload:
     def releases(self, n: int) -> Iterator[SnapshotArray]:
         """The snapshots of n publications, arrays of type `SNAPSHOT`."""
         rng = np.random.default_rng(self.seed)
-        population = _Population(rng)
+        population = self.population(rng)
         snapshot = population.people(self.initial)
         for release in range(n):
             if release:
                 snapshot = self._next(snapshot, population, rng)
             yield snapshot.copy()
 
+    def population(self, rng: np.random.Generator) -> Population:
+        """Whom releases get their new people from."""
+        return _Population(rng)
+
     def _next(
-        self, snapshot: SnapshotArray, population: _Population, rng: np.random.Generator
+        self, snapshot: SnapshotArray, population: Population, rng: np.random.Generator
     ) -> SnapshotArray:
         leaving = rng.choice(len(snapshot), min(self.deletions, len(snapshot)), replace=False)
         staying = np.delete(snapshot, leaving)

@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from dataclasses import asdict, astuple, fields
 
 import click
-from rich.console import Console
 
 from pg_mdistinct.cli.database import connected, dsn_option
 from pg_mdistinct.cli.output import json_option, print_figures, print_json, print_table
 from pg_mdistinct.cli.progress import progress_bar
 from pg_mdistinct.client import Publication, ReleaseInfo, Violation
 
-_variants = click.Choice(["m-distinct", "m-distinct*"])
+_variants = click.Choice(["m-distinct", "m-distinct*", "m-invariance"])
 
 
 @click.command()
@@ -29,7 +28,13 @@ _variants = click.Choice(["m-distinct", "m-distinct*"])
 )
 @click.option("--sensitive", "sensitive_column", required=True, help="Column to protect.")
 @click.option("-m", "m", required=True, type=int, help="Distinct values in each group, at least.")
-@click.option("--variant", type=_variants, default="m-distinct", show_default=True)
+@click.option(
+    "--variant",
+    type=_variants,
+    default="m-distinct",
+    show_default=True,
+    help="Variant of the principle.",
+)
 @click.option("--max-risk", type=float, help="Bound on the adversary's best guess.")
 @click.option("--updates", help="Table of allowed updates: old_value, new_value, probability.")
 @dsn_option
@@ -46,13 +51,21 @@ def register(
     dsn: str | None,
 ) -> None:
     """Register the table or view SOURCE as DATASET."""
+    if variant == "m-invariance" and updates is not None:
+        raise click.UsageError("under m-invariance values never change: leave out --updates")
     with connected(dsn) as client:
         client.register(
             dataset, source, id_column, qi_columns, sensitive_column, m, variant, max_risk
         )
         if updates is not None:
             client.load_updates(dataset, updates)
-    click.echo(f"{dataset} is registered; publish it with: pg-mdistinct publish {dataset}")
+    if updates is not None or variant == "m-invariance":
+        click.echo(f"{dataset} is registered; publish it with: pg-mdistinct publish {dataset}")
+    else:
+        click.echo(
+            f"{dataset} is registered; now say what its values may become:"
+            " pg-mdistinct load-updates, allow-update or learn"
+        )
 
 
 @click.command()
@@ -65,7 +78,7 @@ def register(
     help="Quasi-identifying column; give all of them, once for each.",
 )
 @click.option("-m", "m", type=int, help="Distinct values in each group, at least.")
-@click.option("--variant", type=_variants)
+@click.option("--variant", type=_variants, help="Variant of the principle.")
 @click.option("--max-risk", type=float, help="Bound on the adversary's best guess.")
 @json_option
 @dsn_option
@@ -151,8 +164,8 @@ def preview(dataset: str, wait: bool, as_json: bool, dsn: str | None) -> None:
 @dsn_option
 def verify(dataset: str, as_json: bool, dsn: str | None) -> None:
     """Check the whole history of DATASET; exit code 1 if it breaks the principle."""
-    with connected(dsn) as client, Console(stderr=True).status(f"Verifying {dataset} ..."):
-        violations = client.verify(dataset)
+    with connected(dsn) as client, progress_bar(f"Verifying {dataset}") as on_progress:
+        violations = client.verify(dataset, on_progress=on_progress)
     if as_json:
         print_json([asdict(violation) for violation in violations])
     elif violations:

@@ -15,6 +15,8 @@ from pg_mdistinct.core.values import ValueSet, disjoint_company, rows_as_sets, v
 
 M_DISTINCT = "m-distinct"
 M_DISTINCT_STAR = "m-distinct*"
+M_INVARIANCE = "m-invariance"
+VARIANTS = (M_DISTINCT, M_DISTINCT_STAR, M_INVARIANCE)
 
 
 class UpdateModel:
@@ -31,6 +33,11 @@ class UpdateModel:
         self._reach: dict[int, BoolArray] = {1: transition > 0}
         self._powers: dict[int, FloatArray] = {1: transition}
         self._reach_sets: dict[int, list[ValueSet]] = {}
+
+    @classmethod
+    def unchanging(cls, labels: Sequence[str]) -> UpdateModel:
+        """Return the model of m-Invariance: every value stays what it is."""
+        return cls(np.eye(len(labels)), np.ones(len(labels), dtype=np.bool_), labels)
 
     def __len__(self) -> int:
         return len(self.transition)
@@ -83,6 +90,12 @@ class UpdateModel:
     def check(self, m: int, variant: str) -> None:
         """Refuse a model under which some record could not be published, now or later."""
         known = self.known_values
+        if len(known) < m and variant == M_INVARIANCE:
+            raise MdistinctError(
+                f"m = {m} cannot be met: only {len(known)} sensitive values have ever occurred",
+                hint="Every group needs m different sensitive values: choose a smaller m.",
+                sqlstate=errors.DOMAIN_TOO_SMALL,
+            )
         if len(known) < m:
             raise MdistinctError(
                 f"m = {m} cannot be met: the update model knows {len(known)} sensitive values",

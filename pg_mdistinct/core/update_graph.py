@@ -8,7 +8,7 @@ from there, so two passes along the versions give every risk in linear time.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +19,9 @@ from pg_mdistinct.core.history import History
 from pg_mdistinct.core.model import UpdateModel
 
 CHUNK = 200_000
+
+Progress = Callable[[str, float], None]
+"""Is told a phase and the share of it that is done; may raise to stop the work."""
 
 
 @dataclass(frozen=True)
@@ -96,13 +99,23 @@ def edges(history: History, model: UpdateModel, known: Beliefs, version: int) ->
     return Edges(old[i], new[j], probability[i, j], (known.posterior[old][:, None] * share)[i, j])
 
 
-def risks(history: History, model: UpdateModel) -> Risks:
-    """Compute r_n(t_i) for every version, n being the last release, in chunks of records."""
+def beliefs_in_parts(
+    history: History, model: UpdateModel, progress: Progress = lambda phase, share: None
+) -> Iterator[tuple[slice, Beliefs]]:
+    """Compute the same for some versions at a time, so that memory does not grow with all."""
     groups = candidates(history.rows)
+    for chunk in _chunks(history):
+        progress("attack", chunk.start / len(history.record))
+        yield chunk, _beliefs(_part(history, chunk), groups, model)
+
+
+def risks(
+    history: History, model: UpdateModel, progress: Progress = lambda phase, share: None
+) -> Risks:
+    """Compute r_n(t_i) for every version, n being the last release."""
     risk = np.empty(len(history.record))
     left = np.empty(len(history.record), dtype=np.int64)
-    for chunk in _chunks(history):
-        found = _beliefs(_part(history, chunk), groups, model)
+    for chunk, found in beliefs_in_parts(history, model, progress):
         own = found.nodes.items == history.value[chunk][found.nodes.row_of_item]
         risk[chunk] = _sum_by_row(np.where(own, found.posterior, 0.0), found.nodes)
         left[chunk] = _sum_by_row(found.alive.astype(np.float64), found.nodes).astype(np.int64)

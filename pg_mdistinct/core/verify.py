@@ -11,7 +11,7 @@ from numba import njit
 from pg_mdistinct.core.arrays import BoolArray, IntArray
 from pg_mdistinct.core.history import History
 from pg_mdistinct.core.model import M_DISTINCT_STAR, UpdateModel
-from pg_mdistinct.core.update_graph import beliefs
+from pg_mdistinct.core.update_graph import Progress, beliefs_in_parts
 
 CHUNK = 100_000
 
@@ -27,7 +27,11 @@ class Violation:
 
 
 def find_violations(
-    history: History, model: UpdateModel, m: Sequence[int], variant: str
+    history: History,
+    model: UpdateModel,
+    m: Sequence[int],
+    variant: str,
+    progress: Progress = lambda phase, share: None,
 ) -> Iterator[Violation]:
     """Go through everything that m-Distinct promises; ``m`` is given per group.
 
@@ -37,10 +41,10 @@ def find_violations(
     yield from _wrong_counterfeit_counts(history)
     yield from _values_not_in_their_group(history, model)
     yield from _records_twice_in_a_release(history)
-    yield from _illegal_updates(history, model)
+    yield from _illegal_updates(history, model, progress)
     if variant == M_DISTINCT_STAR:
         yield from _first_groups_that_overlap(history, model)
-    yield from _pruned_candidates(history, model)
+    yield from _pruned_candidates(history, model, progress)
 
 
 def _groups_that_are_not_m_unique(history: History, m: IntArray) -> Iterator[Violation]:
@@ -93,10 +97,13 @@ def _records_twice_in_a_release(history: History) -> Iterator[Violation]:
         )
 
 
-def _illegal_updates(history: History, model: UpdateModel) -> Iterator[Violation]:
+def _illegal_updates(
+    history: History, model: UpdateModel, progress: Progress
+) -> Iterator[Violation]:
     """Compare every version with the one before: the definition, and the one-to-one matching."""
     later = np.flatnonzero(~history.is_first & (history.gap > 0))
     gaps = history.gap[later]
+    done = 0
     for gap in np.unique(gaps):
         versions = later[gaps == gap]
         for chunk in np.array_split(versions, len(versions) // CHUNK + 1):
@@ -105,6 +112,8 @@ def _illegal_updates(history: History, model: UpdateModel) -> Iterator[Violation
             legal, matched = _compare(
                 before.offsets, before.items, after.offsets, after.items, model.reach(int(gap))
             )
+            done += len(chunk)
+            progress("compare releases", done / len(later))
             yield from _breaches(history, chunk[~legal], "legal update instance")
             yield from _breaches(history, chunk[legal & ~matched], "one-to-one matching")
 
@@ -177,13 +186,16 @@ def _first_groups_that_overlap(history: History, model: UpdateModel) -> Iterator
                 )
 
 
-def _pruned_candidates(history: History, model: UpdateModel) -> Iterator[Violation]:
-    found = beliefs(history, model)
-    pruned = np.bincount(found.nodes.row_of_item[~found.alive], minlength=len(found.nodes))
-    for version in np.flatnonzero(pruned):
-        yield Violation(
-            int(history.group[version]),
-            int(version),
-            "pruned candidate",
-            f"an adversary can rule out {pruned[version]} of {found.nodes.lengths[version]} values",
-        )
+def _pruned_candidates(
+    history: History, model: UpdateModel, progress: Progress
+) -> Iterator[Violation]:
+    for chunk, found in beliefs_in_parts(history, model, progress):
+        pruned = np.bincount(found.nodes.row_of_item[~found.alive], minlength=len(found.nodes))
+        for row in np.flatnonzero(pruned):
+            version = chunk.start + int(row)
+            yield Violation(
+                int(history.group[version]),
+                version,
+                "pruned candidate",
+                f"an adversary can rule out {pruned[row]} of {found.nodes.lengths[row]} values",
+            )

@@ -13,6 +13,7 @@ import numpy as np
 
 from pg_mdistinct.core import errors
 from pg_mdistinct.core.errors import MdistinctError
+from pg_mdistinct.core.model import M_INVARIANCE
 from pg_mdistinct.core.update_graph import risks
 from pg_mdistinct.server import catalog, registration, relations, source, updates
 from pg_mdistinct.server.audit import audited
@@ -83,7 +84,7 @@ def alter_dataset(
     )
     registration.check_parameters(altered.m, altered.variant, altered.max_risk)
     _check_m(plpy, found, altered.m)
-    _check_variant(found, altered.variant)
+    _check_variant(plpy, found, altered.variant)
     _check_max_risk(plpy, found, altered.max_risk)
     if oid is not None:
         schema, table = source.place_of(plpy, oid)
@@ -124,8 +125,21 @@ def _check_m(plpy: Plpy, dataset: Dataset, m: int) -> None:
         )
 
 
-def _check_variant(dataset: Dataset, variant: str) -> None:
-    if variant != dataset.variant and dataset.last_release:
+def _check_variant(plpy: Plpy, dataset: Dataset, variant: str) -> None:
+    """Refuse a variant that past releases do not keep.
+
+    What was published as m-invariance keeps the others too, under any model that lets values stay:
+    the first publication under a model that is declared then makes sure of it.
+    """
+    if variant == dataset.variant:
+        return
+    if variant == M_INVARIANCE and updates.has_model(plpy, dataset):
+        raise MdistinctError(
+            f'dataset "{dataset.name}" has an update model, and m-invariance knows none',
+            hint="Register a dataset of its own for m-invariance.",
+            sqlstate=_CANNOT_CHANGE,
+        )
+    if dataset.last_release and dataset.variant != M_INVARIANCE:
         raise MdistinctError(
             f'dataset "{dataset.name}" has been published as {dataset.variant} and stays that',
             hint="The first group of every record decides about the variant, and first groups "

@@ -12,6 +12,7 @@ from pg_mdistinct.core.arrays import BoolArray, IntArray, Ragged
 from pg_mdistinct.core.errors import MdistinctError
 from pg_mdistinct.core.history import History
 from pg_mdistinct.core.publication import Release
+from pg_mdistinct.core.update_graph import Progress
 from pg_mdistinct.server.catalog import Dataset
 from pg_mdistinct.server.packed import Integers, gather_arrays, ragged
 from pg_mdistinct.server.plpython import Plpy, run
@@ -49,6 +50,7 @@ def read_history(
     until: int | None = None,
     record_id: str | None = None,
     planned: PlannedRelease | None = None,
+    progress: Progress = lambda phase, share: None,
 ) -> StoredHistory:
     """Return what was published of a dataset with that many values, and who was where.
 
@@ -56,7 +58,10 @@ def read_history(
     """
     groups = _read_groups(plpy, dataset, values)
     last = dataset.last_release if until is None else until
-    parts = [_read_versions(plpy, dataset, n, record_id) for n in range(1, last + 1)]
+    parts = []
+    for n in range(1, last + 1):
+        progress("read", (n - 1) / last)
+        parts.append(_read_versions(plpy, dataset, n, record_id))
     group, published = _find(
         groups.release,
         groups.gid,

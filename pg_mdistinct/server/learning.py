@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from pg_mdistinct.core.errors import MdistinctError
-from pg_mdistinct.server import catalog, source
+from pg_mdistinct.core.learning import ALL, OBSERVED, POSSIBLE, SYMMETRIC, Counts, Pair, learned
+from pg_mdistinct.server import catalog, source, updates
 from pg_mdistinct.server.audit import audited
 from pg_mdistinct.server.errors import (
     NAMED_AT_MOST,
@@ -21,10 +22,7 @@ from pg_mdistinct.server.errors import (
 from pg_mdistinct.server.plpython import Plpy, Row, run
 from pg_mdistinct.server.relations import relations_of
 
-OBSERVED, SYMMETRIC, ALL = "observed", "symmetric", "all"
 RARE, UNSEEN, IMPOSSIBLE = "rare", "unseen", "impossible"
-
-Pair = tuple[str, str]
 
 _TIMES = ("date", "timestamp without time zone", "timestamp with time zone")
 _NUMBERS = ("smallint", "integer", "bigint", "numeric", "real", "double precision")
@@ -69,30 +67,6 @@ class Panel:
     order_type: str
 
 
-@dataclass(frozen=True)
-class Counts:
-    """How often each value was followed by each, over the canonical texts of values."""
-
-    seen: Mapping[Pair, int]
-    values: Sequence[str]
-
-    def observations(self, value: str) -> int:
-        """Return how often something is known to have followed a value."""
-        return sum(count for (old, _), count in self.seen.items() if old == value)
-
-    def may_become(self, value: str, possible: str) -> list[str]:
-        """Return what a value may become: itself in any case."""
-        if possible == ALL:
-            return list(self.values)
-        return [
-            other
-            for other in self.values
-            if other == value
-            or (value, other) in self.seen
-            or (possible == SYMMETRIC and (other, value) in self.seen)
-        ]
-
-
 @entry_point
 @audited("learn_updates")
 def learn(
@@ -123,13 +97,11 @@ def learn(
         apply=apply,
     )
     _check_arguments(smoothing, possible)
+    updates.refuse_unchanging(catalog.find(plpy, dataset))
     panel = _panel(plpy, history, id_column, order_column, value_column)
     _refuse_ties(plpy, panel)
     counts = _canonical(plpy, dataset, _count(plpy, panel, max_gap))
-    model = {
-        old: _smoothed(old, counts, counts.may_become(old, possible), smoothing)
-        for old in counts.values
-    }
+    model = learned(counts, possible, smoothing)
     if apply:
         _hand_over(plpy, dataset, model)
     _warn(plpy, counts, thin)
@@ -157,7 +129,7 @@ def _check_arguments(smoothing: float, possible: str) -> None:
             f"smoothing is {smoothing}, but must not be negative or infinite",
             "It is added to the count of every possible update; 0.5 is usual, 0 adds nothing.",
         )
-    if possible not in (OBSERVED, SYMMETRIC, ALL):
+    if possible not in POSSIBLE:
         raise bad_parameter(
             f'"{possible}" does not say which updates are possible',
             f"Say '{OBSERVED}': those that were seen, '{SYMMETRIC}': these and their reverses, "
@@ -279,24 +251,6 @@ def _canonical(plpy: Plpy, dataset: str, seen: Mapping[Pair, int]) -> Counts:
         pair = (labels[old], labels[new])
         totals[pair] = totals.get(pair, 0) + count
     return Counts(totals, sorted({*labels.values(), *row["present"]}))
-
-
-def _smoothed(
-    old: str, counts: Counts, targets: Sequence[str], smoothing: float
-) -> dict[str, float]:
-    """Return the probabilities of what a value may become, by counts with something added."""
-    weights = {new: counts.seen.get((old, new), 0) + smoothing for new in targets}
-    never = [new for new, weight in weights.items() if not weight]
-    if len(weights) > 1 and never:
-        raise bad_parameter(
-            f'without smoothing "{old}" could not become '
-            + ", ".join(f'"{new}"' for new in never[:NAMED_AT_MOST])
-            + ", which was never seen but is to be possible",
-            "Give a smoothing above 0. A value may always stay what it is.",
-        )
-    total = math.fsum(weights.values())
-    # A value of which nothing is known, and which may become nothing else, stays what it is.
-    return {new: weight / total for new, weight in weights.items()} if total else {old: 1.0}
 
 
 def _hand_over(plpy: Plpy, dataset: str, model: Mapping[str, Mapping[str, float]]) -> None:

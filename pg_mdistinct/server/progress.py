@@ -1,4 +1,4 @@
-"""Progress of a long publication: a word now and then, and a chance to cancel it."""
+"""Progress of long work: a word now and then, and a chance to cancel it."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from typing import TypeVar
 import numpy as np
 
 from pg_mdistinct.core.knowledge import Knowledge, learn
-from pg_mdistinct.core.model import UpdateModel
+from pg_mdistinct.core.model import M_INVARIANCE, UpdateModel
 from pg_mdistinct.core.publication import Release, check_updates, plan_release
 from pg_mdistinct.core.snapshot import Snapshot
 from pg_mdistinct.server import (
@@ -150,6 +150,8 @@ def figures(prepared: Prepared, release: Release, max_risk: float | None, starte
 def _prepare(plpy: Plpy, dataset: Dataset, table: str) -> Prepared:
     """Read the source into a table and the table into arrays, refusing what cannot be published."""
     source.check(plpy, dataset)
+    if dataset.variant == M_INVARIANCE:
+        updates.learn_values(plpy, dataset, reading.new_values(plpy, dataset))
     model = updates.read_model(plpy, dataset)
     staged = reading.stage(plpy, dataset, table)
     rows = reading.read(plpy, staged)
@@ -160,7 +162,7 @@ def _prepare(plpy: Plpy, dataset: Dataset, table: str) -> Prepared:
     previous = knowledge.latest_release(plpy, dataset, model)
     read = reading.snapshot(plpy, dataset, staged, rows, previous)
     impossible = check_updates(read.snapshot, model)
-    validation.refuse_updates(plpy, staged, read.snapshot, model, impossible)
+    validation.refuse_updates(plpy, dataset, staged, read.snapshot, model, impossible)
     return Prepared(dataset, model, read, previous, table)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pg_mdistinct.core.errors import MdistinctError
-from pg_mdistinct.core.model import M_DISTINCT, M_DISTINCT_STAR
+from pg_mdistinct.core.model import VARIANTS
 from pg_mdistinct.server import caller, catalog, relations, scheduling, source
 from pg_mdistinct.server.audit import audited
 from pg_mdistinct.server.errors import bad_parameter, entry_point, require
@@ -163,10 +163,10 @@ def check_parameters(m: int, variant: str, max_risk: float | None) -> None:
             f"m is {m}, but must be at least 2",
             "m is the number of values that a record stays indistinguishable among.",
         )
-    if variant not in (M_DISTINCT, M_DISTINCT_STAR):
+    if variant not in VARIANTS:
         raise bad_parameter(
             f'there is no variant "{variant}"',
-            f"The variants are '{M_DISTINCT}' and '{M_DISTINCT_STAR}'.",
+            "The variants are " + ", ".join(f"'{name}'" for name in VARIANTS) + ".",
         )
     if max_risk is not None and not 0 < max_risk <= 1:
         raise bad_parameter(

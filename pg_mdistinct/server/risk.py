@@ -17,6 +17,7 @@ from pg_mdistinct.server.catalog import Dataset
 from pg_mdistinct.server.errors import bad_parameter, entry_point, require
 from pg_mdistinct.server.history import read_history
 from pg_mdistinct.server.plpython import Plpy, Row
+from pg_mdistinct.server.progress import Progress
 
 
 @entry_point
@@ -25,9 +26,11 @@ def risk(plpy: Plpy, dataset: str, at_release: int | None) -> Row:
     """Return record, release, risk and number of candidates of every version, as four lists."""
     found = catalog.find(plpy, dataset)
     model = updates.read_model(plpy, found)
-    stored = read_history(plpy, found, len(model), until=_checked(found, at_release))
-    history = stored.history
-    known = risks(history, model)
+    until = _checked(found, at_release)
+    with Progress(plpy) as progress:
+        stored = read_history(plpy, found, len(model), until=until, progress=progress)
+        history = stored.history
+        known = risks(history, model, progress)
     names = np.array(stored.record_ids, dtype=object)
     return {
         "record_ids": names[history.record].tolist(),
@@ -43,8 +46,9 @@ def republication_risk(plpy: Plpy, dataset: str) -> float | None:
     """Return the largest risk of any version after any release so far, under the present model."""
     found = catalog.find(plpy, dataset)
     model = updates.read_model(plpy, found)
-    history = read_history(plpy, found, len(model)).history
-    return recall(history, model).largest_ever if len(history.record) else None
+    with Progress(plpy) as progress:
+        history = read_history(plpy, found, len(model), progress=progress).history
+        return recall(history, model, progress).largest_ever if len(history.record) else None
 
 
 @entry_point

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from pg_mdistinct.core.model import UpdateModel
+from pg_mdistinct.core.errors import MdistinctError
+from pg_mdistinct.core.model import M_INVARIANCE, UpdateModel
 from pg_mdistinct.server import catalog, source
 from pg_mdistinct.server.audit import audited
 from pg_mdistinct.server.catalog import Dataset
@@ -17,6 +18,9 @@ from pg_mdistinct.server.plpython import Plpy, run
 from pg_mdistinct.server.relations import relations_of
 
 SUM_TOLERANCE = 1e-6
+NO_MODEL = "55000"
+MOST_VALUES = 2000
+"""Under m-invariance nobody declares values: a column of free texts would take all memory."""
 
 NewValues = Mapping[str, float | None]
 """What a value may become, with probabilities or without."""
@@ -37,6 +41,7 @@ def allow(
     """
     require(dataset=dataset, old_value=old_value, new_values=new_values)
     found = catalog.lock(plpy, dataset, wait=True)
+    refuse_unchanging(found)
     if not new_values:
         raise bad_parameter(
             f'"{old_value}" would have no value to become',
@@ -103,6 +108,7 @@ def replace(
         probabilities=probabilities,
     )
     found = catalog.lock(plpy, dataset, wait=True)
+    refuse_unchanging(found)
     if not old_values:
         raise bad_parameter("there are no updates to load", "Fill the table first.")
     _store(plpy, found, list(zip(old_values, new_values, probabilities, strict=True)))
@@ -112,10 +118,13 @@ def replace(
 def read_model(plpy: Plpy, dataset: Dataset) -> UpdateModel:
     """Return the model over the codes of the dataset's value dictionary.
 
-    A value without a row of its own stays what it is.
+    A value without a row of its own stays what it is; under m-invariance all do, and every value
+    that ever occurred is known.
     """
     domain = relations_of(plpy, dataset.name).domain
     labels = [row["label"] for row in plpy.execute(f"SELECT label FROM {domain} ORDER BY code")]
+    if dataset.variant == M_INVARIANCE:
+        return UpdateModel.unchanging(labels)
     transition = np.zeros((len(labels), len(labels)))
     known = np.zeros(len(labels), dtype=np.bool_)
     for row in run(
@@ -131,6 +140,43 @@ def read_model(plpy: Plpy, dataset: Dataset) -> UpdateModel:
     stays = np.flatnonzero(transition.sum(axis=1) == 0)
     transition[stays, stays] = 1.0
     return UpdateModel(transition, known, labels)
+
+
+def refuse_unchanging(dataset: Dataset) -> None:
+    """Refuse an update model for a dataset whose variant has none."""
+    if dataset.variant == M_INVARIANCE:
+        raise MdistinctError(
+            f'dataset "{dataset.name}" is published as m-invariance, under which values never '
+            "change: it has no update model",
+            hint="Where values do change use the variant m-distinct: "
+            "mdistinct_alter(dataset, variant => 'm-distinct'), then declare the updates.",
+            sqlstate=NO_MODEL,
+        )
+
+
+def has_model(plpy: Plpy, dataset: Dataset) -> bool:
+    """Tell whether any update was declared."""
+    rows = run(
+        plpy,
+        "SELECT FROM mdistinct.updates AS u WHERE u.dataset = $1 LIMIT 1",
+        ["name"],
+        [dataset.name],
+    )
+    return rows.nrows() > 0
+
+
+def learn_values(plpy: Plpy, dataset: Dataset, labels: list[str]) -> None:
+    """Enter values that occur for the first time: under m-invariance nobody declares them."""
+    domain = relations_of(plpy, dataset.name).domain
+    known = plpy.execute(f"SELECT pg_catalog.count(*) AS labels FROM {domain}")[0]["labels"]
+    if known + len(labels) > MOST_VALUES:
+        raise MdistinctError(
+            f'sensitive column "{dataset.sensitive_column}" of {dataset.source} has had more than '
+            f"{MOST_VALUES} different values",
+            hint="Register a view that shows broader ones.",
+            sqlstate="54000",
+        )
+    _learn(plpy, dataset, labels)
 
 
 def _store(plpy: Plpy, dataset: Dataset, triples: Sequence[tuple[Any, Any, Any]]) -> None:

@@ -11,6 +11,7 @@ from pg_mdistinct.server.catalog import Dataset
 from pg_mdistinct.server.errors import entry_point
 from pg_mdistinct.server.history import read_history
 from pg_mdistinct.server.plpython import Plpy, run
+from pg_mdistinct.server.progress import Progress
 from pg_mdistinct.server.relations import relations_of
 
 
@@ -23,41 +24,50 @@ def verify(plpy: Plpy, dataset: str) -> list[tuple[object, ...]]:
     """
     found = catalog.find(plpy, dataset)
     model = updates.read_model(plpy, found)
-    stored = read_history(plpy, found, len(model))
-    history = stored.history
-    m = _m_by_release(plpy, dataset)
-    per_group = [m.get(release, found.m) for release in history.release.tolist()]
-    return [
-        (
-            int(history.release[violation.group]),
-            int(history.gid[violation.group]),
-            None if violation.version is None else stored.record_id(violation.version),
-            violation.rule,
-            violation.detail,
-        )
-        for violation in find_violations(history, model, per_group, found.variant)
-    ] + list(_values_outside_their_group(plpy, found))
+    with Progress(plpy) as progress:
+        stored = read_history(plpy, found, len(model), progress=progress)
+        history = stored.history
+        m = _m_by_release(plpy, dataset)
+        per_group = [m.get(release, found.m) for release in history.release.tolist()]
+        return [
+            (
+                int(history.release[violation.group]),
+                int(history.gid[violation.group]),
+                None if violation.version is None else stored.record_id(violation.version),
+                violation.rule,
+                violation.detail,
+            )
+            for violation in find_violations(history, model, per_group, found.variant, progress)
+        ] + list(_values_outside_their_group(plpy, found, progress))
 
 
-def _values_outside_their_group(plpy: Plpy, dataset: Dataset) -> Iterator[tuple[object, ...]]:
+def _values_outside_their_group(
+    plpy: Plpy, dataset: Dataset, progress: Progress
+) -> Iterator[tuple[object, ...]]:
     """Find records whose own QI value is not inside what their group shows of it."""
     names = relations_of(plpy, dataset.name)
-    columns = zip(dataset.qi_columns, reading.qi_types(plpy, dataset), strict=True)
-    for i, (name, qi_type) in enumerate(columns, start=1):
-        yield from (
-            (row["release"], row["gid"], row["record_id"], "generalized value", row["detail"])
-            for row in run(
-                plpy,
-                "SELECT v.release, p.gid, v.record_id,"
-                " pg_catalog.format('the record''s own value of %I is outside its group', $1)"
-                f" AS detail FROM {names.versions} AS v"
-                f" JOIN {names.placed} AS p ON p.release = v.release AND p.seq = v.seq"
-                f" JOIN {names.groups} AS g ON g.release = p.release AND g.gid = p.gid"
-                f" WHERE NOT {qi_type.contains.format(f'g.q{i}', f'v.q{i}')}",
-                ["text"],
-                [name],
+    columns = list(zip(dataset.qi_columns, reading.qi_types(plpy, dataset), strict=True))
+    # One release at a time: each is a partition, and there is something to tell meanwhile.
+    for release in range(1, dataset.last_release + 1):
+        for i, (name, qi_type) in enumerate(columns, start=1):
+            done = (release - 1) * len(columns) + i - 1
+            progress("compare values", done / (dataset.last_release * len(columns)))
+            yield from (
+                (row["release"], row["gid"], row["record_id"], "generalized value", row["detail"])
+                for row in run(
+                    plpy,
+                    "SELECT v.release, p.gid, v.record_id,"
+                    " pg_catalog.format('the record''s own value of %I is outside its group', $1)"
+                    f" AS detail FROM {names.versions} AS v"
+                    f" JOIN {names.placed} AS p ON p.release = v.release AND p.seq = v.seq"
+                    f" JOIN {names.groups} AS g ON g.release = p.release AND g.gid = p.gid"
+                    f" WHERE v.release = {release} AND p.release = {release}"
+                    f" AND g.release = {release}"
+                    f" AND NOT {qi_type.contains.format(f'g.q{i}', f'v.q{i}')}",
+                    ["text"],
+                    [name],
+                )
             )
-        )
 
 
 def _m_by_release(plpy: Plpy, dataset: str) -> dict[int, int]:

@@ -27,4 +27,9 @@ $python$;
 REVOKE ALL ON FUNCTION public.mdistinct_allow_update FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION public.mdistinct_allow_update TO mdistinct_admin;
 COMMENT ON FUNCTION public.mdistinct_allow_update IS
-    'Declares the values that old_value may become by the next release';
+'Declares the values that old_value may become by the next release; called again, it replaces them
+
+- dataset: the name that it was registered under
+- old_value: a sensitive value, as a text
+- new_values: what it may become; itself, too, if it may stay what it is
+- probabilities: one for each of them, which sum to 1; without any they are equally likely';

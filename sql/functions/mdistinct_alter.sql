@@ -23,4 +23,11 @@ $python$;
 REVOKE ALL ON FUNCTION public.mdistinct_alter FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION public.mdistinct_alter TO mdistinct_admin;
 COMMENT ON FUNCTION public.mdistinct_alter IS
-    'Changes what a dataset was registered with from the next release on; what is NULL stays';
+'Changes what a dataset was registered with from the next release on; what is NULL stays
+
+- dataset: the name that it was registered under
+- source: another table or view with the same columns
+- qi_columns: all QI columns; new ones come after those that are there
+- m: a smaller one for records that are new, or a larger one if no record has fewer candidates
+- variant: another variant of the principle, before the first release or in place of m-invariance
+- max_risk: another bound on the risk; 1 lifts it';

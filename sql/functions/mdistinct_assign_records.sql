@@ -29,4 +29,10 @@ $python$;
 REVOKE ALL ON FUNCTION public.mdistinct_assign_records FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION public.mdistinct_assign_records TO mdistinct_admin;
 COMMENT ON FUNCTION public.mdistinct_assign_records IS
-    'The bucket and entry that each record would get in the next publication; writes nothing';
+'The bucket and entry that each record would get in the next publication; writes nothing
+
+- dataset: the name that it was registered under
+- record_id: the record
+- value: its sensitive value
+- bucket: its bucket
+- entry: its place in the signature of that bucket';

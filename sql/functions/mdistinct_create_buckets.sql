@@ -31,4 +31,12 @@ $python$;
 REVOKE ALL ON FUNCTION public.mdistinct_create_buckets FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION public.mdistinct_create_buckets TO mdistinct_admin;
 COMMENT ON FUNCTION public.mdistinct_create_buckets IS
-    'The buckets that the next publication would use, one row for each entry; writes nothing';
+'The buckets that the next publication would use, one row for each entry; writes nothing
+
+- dataset: the name that it was registered under
+- bucket: number of the bucket
+- kind: where its signature comes from
+- groups: how many groups it will be split into
+- entry: number of the entry within the bucket
+- reach: the values that may stand there
+- records: how many records stand there; counterfeits fill up to the number of groups';

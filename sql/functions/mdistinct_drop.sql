@@ -14,4 +14,6 @@ $python$;
 REVOKE ALL ON FUNCTION public.mdistinct_drop FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION public.mdistinct_drop TO mdistinct_admin;
 COMMENT ON FUNCTION public.mdistinct_drop IS
-    'Forgets a dataset with its whole history; the source table is never touched';
+'Forgets a dataset with its whole history; the source table is never touched
+
+- dataset: the name that it was registered under';

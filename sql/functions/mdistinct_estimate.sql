@@ -40,4 +40,17 @@ $python$;
 REVOKE ALL ON FUNCTION public.mdistinct_estimate FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION public.mdistinct_estimate TO mdistinct_reader, mdistinct_admin;
 COMMENT ON FUNCTION public.mdistinct_estimate IS
-    'Estimates from a release how many records meet a predicate, and sum and average of a QI column, with standard errors';
+'Estimates from a release how many records meet a predicate, and sum and average of a QI column, with standard errors
+
+- dataset: the name that it was registered under
+- release: the release to ask; without one the latest
+- predicate: a JSON object of columns and conditions, all of which must be met
+- measure: a QI column with numbers, for sum and average
+- count: how many records meet the predicate, as far as can be told
+- count_error: the standard error of the count
+- at_least: there are certainly not fewer
+- at_most: there are certainly not more
+- sum: the sum of the measure over these records; NULL without one
+- sum_error: its standard error
+- avg: the average of the measure; NULL without one
+- avg_error: its standard error';

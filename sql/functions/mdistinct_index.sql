@@ -20,4 +20,6 @@ $python$;
 REVOKE ALL ON FUNCTION public.mdistinct_index FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION public.mdistinct_index TO mdistinct_publisher, mdistinct_admin;
 COMMENT ON FUNCTION public.mdistinct_index IS
-    'Makes indexes on the ranges and sets of all releases that have none, for quick estimates; returns the number of releases';
+'Makes indexes on the ranges and sets of all releases that have none, for quick estimates; returns the number of releases
+
+- dataset: the name that it was registered under';

@@ -43,4 +43,21 @@ $python$;
 REVOKE ALL ON FUNCTION public.mdistinct_learn_updates FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION public.mdistinct_learn_updates TO mdistinct_admin;
 COMMENT ON FUNCTION public.mdistinct_learn_updates IS
-    'Estimates the update model from a history of values, and returns every pair of values with how often it was seen';
+'Estimates the update model from a history of values, and returns every pair of values with how often it was seen
+
+- dataset: the name that it was registered under
+- source: a table or view of who had which value when
+- id: its column that tells who
+- order: its column that tells when
+- value: its column that tells which value
+- smoothing: added to the count of each possible pair
+- possible: which pairs the model has: observed ones, symmetric for these and their reverses, or all
+- max_gap: the longest time between two values that counts as an update: a number, or an interval
+- rare: pairs that were seen less often are noted as rare
+- thin: a warning names values with fewer updates
+- apply: whether the model is put in place, or only shown
+- old_value: the value before
+- new_value: the value after
+- seen: how often this was seen
+- probability: what the model makes of it
+- note: rare, unseen (but possible), impossible, or NULL';

@@ -22,4 +22,7 @@ $python$;
 REVOKE ALL ON FUNCTION public.mdistinct_load_updates FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION public.mdistinct_load_updates TO mdistinct_admin;
 COMMENT ON FUNCTION public.mdistinct_load_updates IS
-    'Declares the updates of a whole table or view with columns old_value, new_value, probability; returns their number';
+'Declares the updates of a whole table or view with columns old_value, new_value, probability; returns their number
+
+- dataset: the name that it was registered under
+- source: the table or view; probability may be NULL or absent, for equally likely updates';

@@ -30,4 +30,7 @@ $python$;
 REVOKE ALL ON FUNCTION public.mdistinct_preview FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION public.mdistinct_preview TO mdistinct_publisher, mdistinct_admin;
 COMMENT ON FUNCTION public.mdistinct_preview IS
-    'The row that mdistinct_publish would return, but for the chance in its groups; writes nothing';
+'The row that mdistinct_publish would return, but for the chance in its groups; writes nothing
+
+- dataset: the name that it was registered under
+- wait: whether to wait for a running publication of the dataset, or to fail';

@@ -30,4 +30,12 @@ $python$;
 REVOKE ALL ON FUNCTION public.mdistinct_preview_risk FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION public.mdistinct_preview_risk TO mdistinct_admin;
 COMMENT ON FUNCTION public.mdistinct_preview_risk IS
-    'What the next release would do to the risk of earlier versions; writes nothing';
+'What the next release would do to the risk of earlier versions; writes nothing
+
+- dataset: the name that it was registered under
+- release: a release; the last line is the one that would be published
+- versions: its versions
+- risk_before: their largest risk as it is now
+- risk_after: their largest risk after the next release
+- raised: how many would be at greater risk
+- above_bound: how many would be above max_risk';

@@ -30,4 +30,7 @@ $python$;
 REVOKE ALL ON FUNCTION public.mdistinct_publish FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION public.mdistinct_publish TO mdistinct_publisher, mdistinct_admin;
 COMMENT ON FUNCTION public.mdistinct_publish IS
-    'Snapshots the source, anonymizes it and publishes the next release';
+'Snapshots the source, anonymizes it and publishes the next release
+
+- dataset: the name that it was registered under
+- wait: whether to wait for a running publication of the dataset, or to fail';

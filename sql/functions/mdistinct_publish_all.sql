@@ -15,4 +15,8 @@ $python$;
 REVOKE ALL ON PROCEDURE public.mdistinct_publish_all FROM PUBLIC;
 GRANT EXECUTE ON PROCEDURE public.mdistinct_publish_all TO mdistinct_publisher, mdistinct_admin;
 COMMENT ON PROCEDURE public.mdistinct_publish_all IS
-    'Publishes every dataset that is due, each in a transaction of its own';
+'Publishes every dataset that is due, each in a transaction of its own
+
+- published: returns how many were published
+- skipped: returns how many were being published already
+- failed: returns how many failed';

@@ -26,4 +26,13 @@ $python$;
 REVOKE ALL ON FUNCTION public.mdistinct_register FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION public.mdistinct_register TO mdistinct_admin;
 COMMENT ON FUNCTION public.mdistinct_register IS
-    'Registers a table or view as a dynamic dataset';
+'Registers a table or view as a dynamic dataset
+
+- dataset: a name, which the published relations will have, too
+- source: the table or view to publish
+- id_column: the column that tells records apart, in all releases; it is never published
+- qi_columns: the quasi-identifiers, which are published as ranges and sets
+- sensitive_column: the column to protect, which is published as it is
+- m: how many rows with different sensitive values each group has at least
+- variant: the variant of the principle: m-distinct, m-distinct* or m-invariance
+- max_risk: a bound on the risk of every version, which no release may break; without one it is measured only';

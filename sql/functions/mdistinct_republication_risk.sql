@@ -16,4 +16,6 @@ $python$;
 REVOKE ALL ON FUNCTION public.mdistinct_republication_risk FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION public.mdistinct_republication_risk TO mdistinct_admin;
 COMMENT ON FUNCTION public.mdistinct_republication_risk IS
-    'The largest risk of any version of any record after any release so far';
+'The largest risk of any version of any record after any release so far
+
+- dataset: the name that it was registered under';

@@ -22,4 +22,11 @@ $sql$;
 REVOKE ALL ON FUNCTION public.mdistinct_risk FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION public.mdistinct_risk TO mdistinct_admin;
 COMMENT ON FUNCTION public.mdistinct_risk IS
-    'The probability with which an adversary links each version of each record to its value';
+'The probability with which an adversary links each version of each record to its value
+
+- dataset: the name that it was registered under
+- at_release: as it was after this release; without one, the latest
+- record_id: the record
+- release: the release of the version
+- risk: how sure the adversary is of its true value
+- candidates: how many values cannot be excluded; 1 means that it is disclosed';

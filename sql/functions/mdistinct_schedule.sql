@@ -16,4 +16,7 @@ $python$;
 REVOKE ALL ON FUNCTION public.mdistinct_schedule FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION public.mdistinct_schedule TO mdistinct_admin;
 COMMENT ON FUNCTION public.mdistinct_schedule IS
-    'Lets pg_cron publish a dataset, in place of an earlier schedule; returns the first run';
+'Lets pg_cron publish a dataset, in place of an earlier schedule; returns the first run
+
+- dataset: the name that it was registered under
+- cron: five fields as for cron, such as 0 2 * * 0, or @daily and the like';

@@ -28,4 +28,9 @@ $python$;
 REVOKE ALL ON FUNCTION public.mdistinct_split_buckets FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION public.mdistinct_split_buckets TO mdistinct_admin;
 COMMENT ON FUNCTION public.mdistinct_split_buckets IS
-    'The group that each record would end in; another run may group equally good ones otherwise; writes nothing';
+'The group that each record would end in; another run may group equally good ones otherwise; writes nothing
+
+- dataset: the name that it was registered under
+- record_id: the record
+- bucket: its bucket
+- gid: its group';

@@ -30,4 +30,17 @@ $python$;
 REVOKE ALL ON FUNCTION public.mdistinct_sug FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION public.mdistinct_sug TO mdistinct_admin;
 COMMENT ON FUNCTION public.mdistinct_sug IS
-    'A record''s update graph: candidates of each version and the updates between them';
+'A record''s update graph: candidates of each version and the updates between them
+
+- dataset: the name that it was registered under
+- record_id: the record, as the view mdistinct.<dataset>_membership shows it
+- true_path: whether is_true is told
+- kind: node for a candidate, edge for an update
+- release: the release of the candidate, or that of the earlier one
+- value: the candidate, or the earlier one
+- next_release: the release of the later candidate
+- next_value: the later candidate
+- weight: the share of the group that has the value, or the probability of the update by the model
+- posterior: how likely the adversary thinks it is
+- feasible: false if it can be excluded
+- is_true: whether it is the truth; NULL unless asked for';

@@ -14,4 +14,6 @@ $python$;
 REVOKE ALL ON FUNCTION public.mdistinct_unschedule FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION public.mdistinct_unschedule TO mdistinct_admin;
 COMMENT ON FUNCTION public.mdistinct_unschedule IS
-    'Ends what mdistinct_schedule began';
+'Ends what mdistinct_schedule began
+
+- dataset: the name that it was registered under';

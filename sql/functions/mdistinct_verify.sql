@@ -24,4 +24,11 @@ $python$;
 REVOKE ALL ON FUNCTION public.mdistinct_verify FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION public.mdistinct_verify TO mdistinct_admin;
 COMMENT ON FUNCTION public.mdistinct_verify IS
-    'One row for each violation of the principle in the whole release history';
+'One row for each violation of the principle in the whole release history; no row: it holds
+
+- dataset: the name that it was registered under
+- release: the release that breaks the principle
+- gid: the group
+- record_id: the record, where the rule is about one
+- rule: the rule that is broken
+- detail: how';

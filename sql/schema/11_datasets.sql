@@ -11,7 +11,7 @@ CREATE TABLE mdistinct.datasets (
     sensitive_column name NOT NULL,
     sensitive_type text NOT NULL,
     m integer NOT NULL CHECK (m >= 2),
-    variant text NOT NULL CHECK (variant IN ('m-distinct', 'm-distinct*')),
+    variant text NOT NULL CHECK (variant IN ('m-distinct', 'm-distinct*', 'm-invariance')),
     max_risk double precision CHECK (max_risk > 0 AND max_risk <= 1),
     registered_by name NOT NULL,
     registered_at timestamp with time zone NOT NULL DEFAULT pg_catalog.now(),

@@ -12,4 +12,4 @@ WHERE a.datname = pg_catalog.current_database()
 REVOKE ALL ON mdistinct.progress FROM PUBLIC;
 GRANT SELECT ON mdistinct.progress TO mdistinct_publisher, mdistinct_admin;
 COMMENT ON VIEW mdistinct.progress IS
-    'Publications that have been running for a while: in which phase, and how much of it is done';
+    'Publications, attacks and verifications that have been running for a while: in which phase, and how much of it is done';

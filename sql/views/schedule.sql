@@ -23,3 +23,11 @@ REVOKE ALL ON mdistinct.schedule FROM PUBLIC;
 GRANT SELECT ON mdistinct.schedule TO mdistinct_admin;
 COMMENT ON VIEW mdistinct.schedule IS
     'Scheduled datasets: when they run, and how the last run ended';
+COMMENT ON COLUMN mdistinct.schedule.dataset IS 'the dataset';
+COMMENT ON COLUMN mdistinct.schedule.cron IS 'when it is to be published';
+COMMENT ON COLUMN mdistinct.schedule.last_run IS 'when the last run since it was scheduled began';
+COMMENT ON COLUMN mdistinct.schedule.next_run IS 'when it runs next';
+COMMENT ON COLUMN mdistinct.schedule.status IS 'how the last run ended: published, skipped or failed; running while it has not; interrupted where it was killed';
+COMMENT ON COLUMN mdistinct.schedule.message IS 'why nothing was published';
+COMMENT ON COLUMN mdistinct.schedule.release IS 'the release that came out';
+COMMENT ON COLUMN mdistinct.schedule.scheduled_by IS 'who scheduled it';

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 import psycopg
 from psycopg import sql
 
-from tests.oracle.checker import violations
-from tests.oracle.history import Group, Release, UpdateModel
+from tests.oracle.checker import signature_changes, violations
+from tests.oracle.history import Group, Release, UpdateModel, versions_by_record
 
 SMALL = 20_000
 """Up to so many versions every update graph is explored; beyond, those with a dead end."""
@@ -78,7 +78,7 @@ def _reports(connection: psycopg.Connection) -> Iterator[DatasetReport]:
     ).fetchall()
     for dataset, numbers, bounds, variants, *announced in rows:
         report = DatasetReport(dataset, variants[-1])
-        report.violations += _numbering(numbers, set(variants))
+        report.violations += _numbering(numbers, variants)
         loader = _Loader(connection, dataset)
         history = loader.history(max(numbers, default=0))
         report.violations += loader.problems
@@ -88,6 +88,8 @@ def _reports(connection: psycopg.Connection) -> Iterator[DatasetReport]:
         ]
         report.violations += _announced(report.releases, *announced)
         if not report.violations:
+            report.violations += _invariant_before(history, variants)
+            report.violations += loader.forbidden_updates()
             versions = sum(figures.records for figures in report.releases)
             report.violations += violations(
                 history,
@@ -149,6 +151,14 @@ class _Loader:
         self._leftovers("counterfeits", counterfeits)
         return list(history)
 
+    def forbidden_updates(self) -> Iterator[str]:
+        """A model where there must be none: the dataset is registered as m-invariance."""
+        row = self._connection.execute(
+            "SELECT variant FROM mdistinct.datasets WHERE dataset = %s", [self._dataset]
+        ).fetchone()
+        if row == ("m-invariance",) and self.model():
+            yield "m-invariance knows no updates, but some are declared"
+
     def model(self) -> UpdateModel:
         """The declared updates, under the text that the published view shows values as."""
         # The type's name comes from format_type, which quotes it.
@@ -201,11 +211,21 @@ class _Loader:
             self.problems.append(f"release {release}, group {gid}: {what} of an unpublished group")
 
 
-def _numbering(numbers: list[int], variants: set[str]) -> Iterator[str]:
+def _numbering(numbers: list[int], variants: list[str]) -> Iterator[str]:
+    """Releases count up, and the variant stays; only m-invariance may be given up for another."""
     if numbers != list(range(1, len(numbers) + 1)):
         yield f"releases are numbered {numbers}"
-    if len(variants) > 1:
-        yield f"the variant changed: {sorted(variants)}"
+    given_up = variants.count("m-invariance")
+    if len(set(variants[given_up:])) > 1 or "m-invariance" in variants[given_up:]:
+        yield f"the variant changed: {variants}"
+
+
+def _invariant_before(history: list[Release], variants: list[str]) -> Iterator[str]:
+    """What is wrong with the releases that were m-invariant, where later ones need not be."""
+    until = variants.count("m-invariance")
+    if until < len(variants):
+        for record, versions in versions_by_record(history[:until]).items():
+            yield from signature_changes(record, versions)
 
 
 def _figures(number: int, m: int, release: Release) -> ReleaseFigures:

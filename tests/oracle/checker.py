@@ -21,7 +21,7 @@ from tests.oracle.history import (
 )
 
 Signature = tuple[frozenset[str], ...]
-VARIANTS = ("m-distinct", "m-distinct*")
+VARIANTS = ("m-distinct", "m-distinct*", "m-invariance")
 
 
 def violations(
@@ -38,10 +38,12 @@ def violations(
     `m` is one number or one for each release. `snapshots` (record -> true value) add that
     exactly the records of each snapshot were published. Every record's update graph is pruned as
     well: the definition itself. Without `explore_graphs` those without a dead end are passed over,
-    since pruning begins at dead ends.
+    since pruning begins at dead ends. Under m-invariance no value changes, whatever `model` says.
     """
     if variant not in VARIANTS:
         raise ValueError(f"unknown variant {variant!r}")
+    if variant == "m-invariance":
+        model = {}
     bounds = [m] * len(history) if isinstance(m, int) else list(m)
     found: list[str] = []
     for number, (release, bound) in enumerate(zip(history, bounds, strict=True), start=1):
@@ -51,11 +53,26 @@ def violations(
     rules = HistoryRules(model, variant)
     after = Steps(model)
     for record, versions in versions_by_record(history).items():
+        if variant == "m-invariance":
+            found += signature_changes(record, versions)
         judged = rules.judge(record, versions)
         found += judged.violations
         if explore_graphs or judged.dead_end:
             found += _pruned(record, versions, after)
     return found
+
+
+def signature_changes(record: RecordId, versions: Sequence[Version]) -> Iterator[str]:
+    """Xiao and Tao's own words: the same set of values in all releases, and a value that stays."""
+    first = versions[0]
+    for version in versions[1:]:
+        if set(version.group.values) != set(first.group.values):
+            yield (
+                f"{_where(version, record)}: the signature was {sorted(first.group.values)}, "
+                f"and is {sorted(version.group.values)}"
+            )
+        if version.true_value != first.true_value:
+            yield f"{_where(version, record)}: the value was {first.true_value} at first"
 
 
 def is_m_unique(values: Sequence[str], m: int) -> bool:

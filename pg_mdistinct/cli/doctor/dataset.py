@@ -96,6 +96,8 @@ UNION SELECT u.new_value FROM mdistinct.updates AS u WHERE u.dataset = %s::name
 
 
 def _model(patient: _Patient, name: str) -> Finding:
+    if patient.info.variant == "m-invariance":
+        return ok(name, "none: under m-invariance values never change")
     known = {row[0] for row in patient.connection.execute(_KNOWN, [patient.name] * 2)}
     if unknown := sorted(patient.present - known):
         shown = ", ".join(f'"{each}"' for each in unknown[:_SHOWN])
