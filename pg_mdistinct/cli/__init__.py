@@ -10,6 +10,7 @@ from pg_mdistinct.cli.datasets import alter, drop, preview, publish, register, r
 from pg_mdistinct.cli.demo import demo
 from pg_mdistinct.cli.doctor import doctor
 from pg_mdistinct.cli.estimate import estimate
+from pg_mdistinct.cli.experiment import experiment
 from pg_mdistinct.cli.export import export
 from pg_mdistinct.cli.install import install, uninstall, upgrade
 from pg_mdistinct.cli.learn import learn
@@ -18,6 +19,7 @@ from pg_mdistinct.cli.risk import risk
 from pg_mdistinct.cli.schedule import schedule, unschedule
 from pg_mdistinct.cli.server import server
 from pg_mdistinct.cli.sug import sug
+from pg_mdistinct.cli.updates import allow_update, load_updates
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -34,6 +36,8 @@ main.add_command(doctor)
 main.add_command(register)
 main.add_command(alter)
 main.add_command(drop)
+main.add_command(allow_update)
+main.add_command(load_updates)
 main.add_command(learn)
 main.add_command(preview)
 main.add_command(publish)
@@ -47,4 +51,5 @@ main.add_command(risk)
 main.add_command(report)
 main.add_command(sug)
 main.add_command(attack)
+main.add_command(experiment)
 main.add_command(demo)

@@ -18,7 +18,8 @@ dsn_option = click.option(
     "--dsn",
     envvar="PG_MDISTINCT_DSN",
     show_envvar=True,
-    help="The database; by default that of the running embedded server.",
+    help='The database, as "postgresql://user@host/name" or "host=... dbname=..."; by default that'
+    " of the running embedded server.",
 )
 
 # Texts of dates, times and numbers are the same whatever the session, role or database has set.

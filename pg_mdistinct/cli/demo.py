@@ -13,7 +13,6 @@ from pg_mdistinct.cli.console import say
 from pg_mdistinct.core.errors import MdistinctError
 from pg_mdistinct.embedded import EmbeddedServer, EmbeddedServerError
 from pg_mdistinct.embedded.places import default_home
-from pg_mdistinct.install import install
 
 DATABASE = "hospital"
 
@@ -38,6 +37,9 @@ def demo(home: Path | None) -> None:
 
 def prepare(server: EmbeddedServer) -> str:
     """Starts the server and puts the plugin into the demo's own database; returns its DSN."""
+    # Imported late: the other commands need not wait for alembic.
+    from pg_mdistinct.install import install
+
     with psycopg.connect(server.start(), autocommit=True) as connection:
         found = connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [DATABASE])
         if found.fetchone() is None:

@@ -47,7 +47,9 @@ def _conditions(predicate: str) -> dict[str, Any]:
     try:
         conditions = json.loads(predicate)
     except ValueError as error:
-        raise click.BadParameter(f"not JSON: {error}", param_hint="PREDICATE") from error
+        raise click.BadParameter(
+            f"not JSON, such as '{{\"age\": [30, 49]}}': {error}", param_hint="PREDICATE"
+        ) from error
     if not isinstance(conditions, dict):
         raise click.BadParameter("not a JSON object of columns", param_hint="PREDICATE")
     return conditions

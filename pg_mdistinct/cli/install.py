@@ -1,6 +1,6 @@
 """`pg-mdistinct install`, `upgrade` and `uninstall`.
 
-The installer is imported when it is called: SQLAlchemy and alembic would slow every command down.
+The installer is imported when it is called: alembic would slow every command down.
 """
 
 from __future__ import annotations
@@ -11,20 +11,13 @@ from contextlib import contextmanager
 import click
 
 from pg_mdistinct.cli.console import say
+from pg_mdistinct.cli.database import database_dsn, dsn_option
 from pg_mdistinct.core.errors import MdistinctError
-
-_dsn_option = click.option(
-    "--dsn",
-    required=True,
-    envvar="PG_MDISTINCT_DSN",
-    show_envvar=True,
-    help='The database: "postgresql://user@host/database" or "host=... dbname=...".',
-)
 
 
 @click.command()
-@_dsn_option
-def install(dsn: str) -> None:
+@dsn_option
+def install(dsn: str | None) -> None:
     """Put the plugin into a database.
 
     Needs a superuser and PL/Python with NumPy and Numba; says what to run where one is missing.
@@ -33,30 +26,30 @@ def install(dsn: str) -> None:
     from pg_mdistinct import install as installer
 
     with _explained():
-        report = installer.install(dsn, on_message=say)
+        report = installer.install(database_dsn(dsn), on_message=say)
     click.echo(f"pg_mdistinct {report.version} is installed in {report.database}")
 
 
 @click.command()
-@_dsn_option
-def upgrade(dsn: str) -> None:
+@dsn_option
+def upgrade(dsn: str | None) -> None:
     """Bring an installed plugin to this version; the history stays."""
     from pg_mdistinct import install as installer
 
     with _explained():
-        report = installer.upgrade(dsn, on_message=say)
+        report = installer.upgrade(database_dsn(dsn), on_message=say)
     click.echo(f"pg_mdistinct {report.version} is installed in {report.database}")
 
 
 @click.command()
-@_dsn_option
+@dsn_option
 @click.option(
     "--purge-history",
     is_flag=True,
     help="Delete what was published and all that is known about it, too.",
 )
 @click.option("--yes", is_flag=True, help="Do not ask before the history is deleted.")
-def uninstall(dsn: str, purge_history: bool, yes: bool) -> None:
+def uninstall(dsn: str | None, purge_history: bool, yes: bool) -> None:
     """Take the plugin out of a database; the history stays unless told otherwise."""
     from pg_mdistinct import install as installer
 
@@ -66,7 +59,7 @@ def uninstall(dsn: str, purge_history: bool, yes: bool) -> None:
             abort=True,
         )
     with _explained():
-        report = installer.uninstall(dsn, purge_history=purge_history, on_message=say)
+        report = installer.uninstall(database_dsn(dsn), purge_history=purge_history, on_message=say)
     kept = "its history is kept" if report.history_kept else "nothing of it is left"
     click.echo(f"pg_mdistinct is no longer in {report.database}; {kept}")
 

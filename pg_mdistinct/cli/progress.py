@@ -1,4 +1,4 @@
-"""A bar for a publication: the phase, how much of it is done, and how long it still takes."""
+"""A bar for long work: the phase, how much of it is done, and how long it still takes."""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from pg_mdistinct.cli.database import connected, dsn_option
+from pg_mdistinct.cli.progress import progress_bar
 from pg_mdistinct.cli.risk_charts import figures_table, histogram, quantiles
 from pg_mdistinct.client import VersionRisk
 
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
 @dsn_option
 def risk(dataset: str, at_release: int | None, top: int, as_json: bool, dsn: str | None) -> None:
     """Show how sure an adversary can be of the values of DATASET."""
-    with connected(dsn) as client, Console(stderr=True).status(f"Attacking {dataset} ..."):
-        versions = client.risk(dataset, at_release)
+    with connected(dsn) as client, progress_bar(f"Attacking {dataset}") as on_progress:
+        versions = client.risk(dataset, at_release, on_progress=on_progress)
     by_release = _by_release(versions)
     total = _figures(versions)
     riskiest = nsmallest(top, versions, key=lambda v: (-v.risk, v.record_id, v.release))

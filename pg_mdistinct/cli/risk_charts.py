@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
-from pg_mdistinct.risk_figures import BINS, RiskFigures
+if TYPE_CHECKING:
+    # It imports NumPy, which would slow every command down.
+    from pg_mdistinct.risk_figures import RiskFigures
 
 BAR = 40
 # From an eighth of a sign to a whole one.
@@ -39,13 +42,13 @@ def quantiles(figures: RiskFigures) -> Text:
 def histogram(figures: RiskFigures) -> Text:
     """Return a bar for each tenth of risk that some version has, and those between."""
     used = [i for i, count in enumerate(figures.histogram) if count]
-    most = max(figures.histogram)
+    most, bins = max(figures.histogram), len(figures.histogram)
     lines = []
     for i in range(used[0], used[-1] + 1) if used else ():
         count = figures.histogram[i]
         share = f"{count:>9,} {count / figures.versions:>6.1%} "
-        style = "red" if i == BINS - 1 else "blue"
-        label = f"{i / BINS:>4.0%} – {(i + 1) / BINS:>4.0%}"
+        style = "red" if i == bins - 1 else "blue"
+        label = f"{i / bins:>4.0%} – {(i + 1) / bins:>4.0%}"
         lines.append(Text.assemble((label, "dim"), share, (_bar(count / most), style)))
     return Text("\n").join(lines)
 

@@ -44,6 +44,7 @@ class Frame(Protocol):
 
 
 Model = Source | Mapping[str, Targets] | Frame
+"""An update model: a table of old_value, new_value, probability, a dictionary or a data frame."""
 
 
 @dataclass(frozen=True)

@@ -101,17 +101,25 @@ class Client:
         """See `Dataset.preview`."""
         return self.dataset(dataset).preview(wait=wait, on_progress=on_progress)
 
-    def verify(self, dataset: str) -> list[Violation]:
+    def verify(self, dataset: str, *, on_progress: OnProgress | None = None) -> list[Violation]:
         """See `Dataset.verify`."""
-        return self.dataset(dataset).verify()
+        return self.dataset(dataset).verify(on_progress=on_progress)
 
-    def risk(self, dataset: str, at_release: int | None = None) -> list[VersionRisk]:
+    def risk(
+        self,
+        dataset: str,
+        at_release: int | None = None,
+        *,
+        on_progress: OnProgress | None = None,
+    ) -> list[VersionRisk]:
         """See `Dataset.risk`."""
-        return self.dataset(dataset).risk(at_release)
+        return self.dataset(dataset).risk(at_release, on_progress=on_progress)
 
-    def republication_risk(self, dataset: str) -> float | None:
+    def republication_risk(
+        self, dataset: str, *, on_progress: OnProgress | None = None
+    ) -> float | None:
         """See `Dataset.republication_risk`."""
-        return self.dataset(dataset).republication_risk()
+        return self.dataset(dataset).republication_risk(on_progress=on_progress)
 
     def sug(self, dataset: str, record_id: str, *, true_path: bool = False) -> UpdateGraphPicture:
         """See `Dataset.sug`."""

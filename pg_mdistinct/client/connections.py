@@ -19,6 +19,7 @@ from pg_mdistinct.client.progress import OnProgress, Progress
 T = TypeVar("T")
 
 Database = str | Engine | Connection | Session | psycopg.Connection[Any]
+"""What a client takes: a DSN, or an engine, connection or session that exists already."""
 
 APPLICATION = "pg-mdistinct"
 

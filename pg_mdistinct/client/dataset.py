@@ -103,17 +103,19 @@ class Dataset:
         """What `publish` would return; writes nothing."""
         return self._sender.send(calls.preview(self.name, wait=wait), on_progress)
 
-    def verify(self) -> list[Violation]:
+    def verify(self, *, on_progress: OnProgress | None = None) -> list[Violation]:
         """Where the history breaks the principle; an empty list: nowhere."""
-        return self._sender.send(calls.verify(self.name))
+        return self._sender.send(calls.verify(self.name), on_progress)
 
-    def risk(self, at_release: int | None = None) -> list[VersionRisk]:
+    def risk(
+        self, at_release: int | None = None, *, on_progress: OnProgress | None = None
+    ) -> list[VersionRisk]:
         """The risk of every version of every record after a release, by default the latest."""
-        return self._sender.send(calls.risk(self.name, at_release))
+        return self._sender.send(calls.risk(self.name, at_release), on_progress)
 
-    def republication_risk(self) -> float | None:
+    def republication_risk(self, *, on_progress: OnProgress | None = None) -> float | None:
         """The highest risk of any version after any release; None before the first one."""
-        return self._sender.send(calls.republication_risk(self.name))
+        return self._sender.send(calls.republication_risk(self.name), on_progress)
 
     def sug(self, record_id: str, *, true_path: bool = False) -> UpdateGraphPicture:
         """The update graph of one record, to be drawn; admins may ask for the true path."""

@@ -25,3 +25,4 @@ class Progress:
 
 
 OnProgress = Callable[[Progress], None]
+"""Is called with each `Progress` that the server tells of."""

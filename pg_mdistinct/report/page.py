@@ -30,7 +30,7 @@ class InsideCharts:
     @classmethod
     def of(cls, inside: Inside) -> InsideCharts:
         """Draws them."""
-        model = charts.update_model(inside.updates)
+        model = charts.update_model(inside.updates) if inside.updates else None
         return cls(
             ncp=Markup(charts.ncp(inside.publications)),
             risk_by_release=Markup(charts.risk_by_release(inside.risks, inside.info.max_risk)),

@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -74,6 +75,38 @@ def test_a_dataset_from_beginning_to_end(dsn: str, db: Connection) -> None:
     assert one(db, "SELECT count(*) FROM mdistinct.datasets") == 0
 
 
+def test_a_model_is_declared_value_by_value_or_at_once(
+    dsn: str, db: Connection, tmp_path: Path
+) -> None:
+    columns = ("--id", "name", "--qi", "zip", "--sensitive", "disease", "-m", "2")
+    db.execute("CREATE TABLE hospital (name text PRIMARY KEY, zip int, disease text)")
+    said = succeeded(dsn, "register", "hospital", "hospital", *columns).stdout
+    assert "say what its values may become" in said
+    succeeded(dsn, "allow-update", "hospital", "Flu", "Flu", "Cold")
+    given = ("--probability", "0.9", "--probability", "0.1")
+    succeeded(dsn, "allow-update", "hospital", "Cold", "Cold", "Flu", *given)
+    model = "SELECT old_value, new_value, probability FROM mdistinct.updates ORDER BY 1, 2"
+    assert db.execute(model).fetchall() == [
+        *[("Cold", "Cold", 0.9), ("Cold", "Flu", 0.1)],
+        *[("Flu", "Cold", 0.5), ("Flu", "Flu", 0.5)],
+    ]
+    result = invoke(dsn, "allow-update", "hospital", "Flu", "Flu", "Cold", *given[:2])
+    assert (result.exit_code, "1 probabilities" in result.output) == (2, True)
+
+    path = tmp_path / "model.csv"
+    path.write_text("old_value;new_value;probability\nGout;Gout;0.7\nGout;Flu;0.3\nFlu;Flu;\n")
+    said = succeeded(dsn, "load-updates", "hospital", "--csv", str(path)).stdout
+    assert "possible updates: 3" in said
+    assert ("Gout", "Flu", 0.3) in db.execute(model).fetchall()
+    path.write_text("old_value,new_value,probability\nGout,Gout,most\n")
+    assert "not all numbers" in refused(dsn, "load-updates", "hospital", "--csv", str(path))
+    path.write_text("old,new\n")
+    assert "no column" in refused(dsn, "load-updates", "hospital", "--csv", str(path))
+    db.execute("CREATE VIEW model AS SELECT 'Flu' AS old_value, 'Flu' AS new_value")
+    assert "updates: 1" in succeeded(dsn, "load-updates", "hospital", "model").stdout
+    assert invoke(dsn, "load-updates", "hospital").exit_code == 2
+
+
 def test_nothing_is_dropped_without_a_yes(dsn: str, db: Connection) -> None:
     make_hospital(dsn, db, releases=0)
     assert invoke(dsn, "drop", "hospital", given="n\n").exit_code == 1
@@ -123,6 +156,7 @@ def test_schedules_without_pg_cron_say_what_to_do(dsn: str, db: Connection) -> N
 @pytest.mark.parametrize(
     "arguments",
     [
+        ("allow-update", "nowhere", "Flu", "Flu"),
         ("alter", "nowhere"),
         ("alter", "nowhere", "-m", "3"),
         ("drop", "nowhere", "--yes"),

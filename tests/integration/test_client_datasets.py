@@ -21,6 +21,7 @@ from pg_mdistinct.client import Client, Dataset, Estimate, Progress, Publication
 from pg_mdistinct.client.calls import Frame
 from pg_mdistinct.client.errors import MdistinctSqlError
 from pg_mdistinct.picture import UpdateGraphPicture
+from tests.integration.cases import one
 from tests.integration.client_cases import COLUMNS, MODEL, make_patients
 
 Connection = psycopg.Connection[Any]
@@ -166,11 +167,33 @@ def test_learning(ward: Dataset, db: Connection) -> None:
         ward.learn_updates("panel", "who", "at", "what", **{'x" => 1) --': 1})
 
 
-def test_progress(ward: Dataset) -> None:
-    # Whatever is told of a publication that takes no time, is told in order.
-    told: list[Progress] = []
-    ward.publish(on_progress=told.append)
-    assert all(0 <= progress.share <= 1 for progress in told)
+# Small work takes no time: here the server tells of every step.
+TELL_ALL = """
+DO LANGUAGE plpython3u $python$
+from pg_mdistinct.server import progress
+progress.QUIET_SECONDS = progress.BREATH_SECONDS = 0.0
+$python$
+"""
+
+
+def test_progress(ward: Dataset, db: Connection) -> None:
+    ward.publish()
+    mine = Client(db).dataset("ward")
+    mine.preview()
+    db.execute("SET application_name = 'patient'")
+    db.execute(TELL_ALL)
+    for call, phases in (
+        (mine.publish, {"assign", "split", "generalize", "learn"}),
+        (mine.preview, {"assign", "split", "generalize", "learn"}),
+        (mine.verify, {"read", "compare releases", "attack", "compare values"}),
+        (mine.risk, {"read", "attack"}),
+        (mine.republication_risk, {"read", "learn"}),
+    ):
+        told: list[Progress] = []
+        call(on_progress=told.append)
+        assert {progress.phase for progress in told} >= phases
+        assert all(0 <= progress.share <= 1 for progress in told)
+        assert one(db, "SHOW application_name") == "patient"
 
 
 def test_notices_become_progress(dsn: str) -> None:
