@@ -67,15 +67,6 @@ def split_bucket(
     order = np.array([number[stable_order(column)] for column in position.T])
     position = position[near]
     place = np.searchsorted(forest.values, value[near]).astype(np.int32)
-    tree = _Tree(
-        forest.cell_value,
-        forest.walk,
-        forest.parent_cell,
-        forest.child_start,
-        forest.child_cell,
-        multiplicity,
-    )
-    room = _room(tree, len(forest.values), len(position))
     pending_rows = np.empty((STACK, len(forest.cell_rows)), dtype=np.int64)
     pending_node = np.empty((STACK, 3), dtype=np.int64)
     pending_rows[0], pending_node[0] = forest.cell_rows, (0, len(value), bucket.groups)
@@ -85,8 +76,12 @@ def split_bucket(
             position,
             order,
             place,
-            tree,
-            room,
+            forest.cell_value,
+            forest.walk,
+            forest.parent_cell,
+            forest.child_start,
+            forest.child_cell,
+            multiplicity,
             pending_rows,
             pending_node,
             state,
@@ -110,7 +105,7 @@ class _Tree(NamedTuple):
 
 
 class _Room(NamedTuple):
-    """Arrays to work in, made once: a bucket has tens of thousands of nodes.
+    """Arrays to work in, made once: a bucket may have tens of thousands of nodes.
 
     Numbers by value, by node of the forest, by cell and by record.
     """
@@ -133,13 +128,31 @@ class _Room(NamedTuple):
     place: npt.NDArray[np.int32]
 
 
-def _room(tree: _Tree, values: int, records: int) -> _Room:
+@njit(cache=True)
+def _room(tree, records):  # type: ignore[no-untyped-def]
     nodes, cells = len(tree.walk), len(tree.cell_value)
-    lengths = [values] * 5 + [values + 1] * 2 + [nodes] * 2 + [cells] * 4
-    numbers = [np.zeros(length, dtype=np.int64) for length in lengths]
-    is_left = np.zeros(records, dtype=np.bool_)
-    by_record = np.empty((2, records), dtype=np.int32)
-    return _Room._make([*numbers, is_left, *by_record])
+    values = nodes - len(tree.multiplicity)
+    by_value = np.zeros((7, values + 1), dtype=np.int64)
+    by_node = np.zeros((2, nodes), dtype=np.int64)
+    by_cell = np.zeros((4, cells), dtype=np.int64)
+    return _Room(
+        by_value[0, :values],
+        by_value[1, :values],
+        by_value[2, :values],
+        by_value[3, :values],
+        by_value[4, :values],
+        by_value[5],
+        by_value[6],
+        by_node[0],
+        by_node[1],
+        by_cell[0],
+        by_cell[1],
+        by_cell[2],
+        by_cell[3],
+        np.zeros(records, dtype=np.bool_),
+        np.empty(records, dtype=np.int32),
+        np.empty(records, dtype=np.int32),
+    )
 
 
 @njit(cache=True)
@@ -147,8 +160,12 @@ def _split(  # type: ignore[no-untyped-def]
     position,
     order,
     value,
-    tree,
-    room,
+    cell_value,
+    walk,
+    parent_cell,
+    child_start,
+    child_cell,
+    multiplicity,
     stack_rows,
     stack_node,
     state,
@@ -161,6 +178,9 @@ def _split(  # type: ignore[no-untyped-def]
     ``state`` counts the pending nodes, the finished groups and the counterfeits placed so far.
     """
     attributes = position.shape[1]
+    # Made here: tuples that Python hands over take longer to look at than small buckets to split.
+    tree = _Tree(cell_value, walk, parent_cell, child_start, child_cell, multiplicity)
+    room = _room(tree, len(position))
     depth, finished, fakes = state
     work = 0
     while depth and work < WORK_AT_ONCE:
