@@ -33,8 +33,8 @@ def publish_l_diverse(
     """Publish every snapshot with ℓ = ``size``, with no thought of the releases before."""
     recorder = Recorder()
     for people in snapshots:
-        kept = _divisible(people, size)
-        group = l_diverse_groups(kept["occupation"], _positions(kept), size, rng)
+        kept = divisible(people, size)
+        group = first_groups(kept, size, rng)
         value = kept["occupation"]
         rows = Ragged(
             np.arange(0, len(value) + 1, size, dtype=np.int64),
@@ -66,7 +66,12 @@ def l_diverse_groups(
     return split_bucket(bucket, placement, value, position).group
 
 
-def _divisible(people: SnapshotArray, size: int) -> SnapshotArray:
+def first_groups(people: SnapshotArray, size: int, rng: np.random.Generator) -> IntArray:
+    """Return the group of each of some people, as if nothing had been published before."""
+    return l_diverse_groups(people["occupation"], _positions(people), size, rng)
+
+
+def divisible(people: SnapshotArray, size: int) -> SnapshotArray:
     """Leave out the few records that are one too many for groups of exactly ℓ."""
     return people[: len(people) - len(people) % size]
 
