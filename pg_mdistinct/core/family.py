@@ -246,7 +246,8 @@ class _Region:
         the usual.
         """
         groups = amounts + self._old_groups
-        filled = self._most_frequent / np.maximum(self._slots_of_most_frequent @ groups, 1.0)
+        slots = np.einsum("tks,s->tk", self._slots_of_most_frequent, groups)
+        filled = self._most_frequent / np.maximum(slots, 1.0)
         return float((self._records * np.maximum(filled - TIGHT_FROM, 0.0) ** 2).sum())
 
     def _slots(self) -> tuple[IntArray, FloatArray]:
@@ -258,7 +259,9 @@ class _Region:
         slots = np.maximum(self.family.takes[:, None, :] - np.arange(m)[None, :, None], 0)
         together = self.new + self.old.sum(axis=0)
         beyond = np.array([_beyond_most_frequent(together[values], m) for values in members])
-        limits = np.maximum(LOOSENESS * beyond - slots @ (self.old.sum(axis=1) / m), 0.0)
+        # Not by the operator @: see core/products.py.
+        taken = np.einsum("tks,s->tk", slots, self.old.sum(axis=1) / m)
+        limits = np.maximum(LOOSENESS * beyond - taken, 0.0)
         limits[:, 0] = [self.new[values].sum() for values in members]
         return slots.reshape(-1, slots.shape[-1]), limits.reshape(-1)
 

@@ -10,6 +10,7 @@ import numpy as np
 from pg_mdistinct.core import errors
 from pg_mdistinct.core.arrays import BoolArray, FloatArray
 from pg_mdistinct.core.errors import MdistinctError
+from pg_mdistinct.core.products import joined, product
 from pg_mdistinct.core.safety import Safety
 from pg_mdistinct.core.values import ValueSet, disjoint_company, rows_as_sets, values_of
 
@@ -27,11 +28,12 @@ class UpdateModel:
     """
 
     def __init__(self, transition: FloatArray, known: BoolArray, labels: Sequence[str]) -> None:
-        self.transition = transition
+        # In one order always, since products are compiled for that.
+        self.transition = np.ascontiguousarray(transition, dtype=np.float64)
         self.known = known
         self.labels = labels
-        self._reach: dict[int, BoolArray] = {1: transition > 0}
-        self._powers: dict[int, FloatArray] = {1: transition}
+        self._reach: dict[int, BoolArray] = {1: self.transition > 0}
+        self._powers: dict[int, FloatArray] = {1: self.transition}
         self._reach_sets: dict[int, list[ValueSet]] = {}
 
     @classmethod
@@ -49,16 +51,16 @@ class UpdateModel:
         """
         if steps not in self._reach:
             half = self.reach(steps // 2)
-            both = (half.astype(np.float32) @ half.astype(np.float32)) > 0
-            if steps % 2:
-                both = (both.astype(np.float32) @ self.reach(1).astype(np.float32)) > 0
-            self._reach[steps] = both
+            both: BoolArray = joined(half, half)
+            self._reach[steps] = joined(both, self.reach(1)) if steps % 2 else both
         return self._reach[steps]
 
     def power(self, steps: int) -> FloatArray:
         """Return the probability that a is b after some releases."""
         if steps not in self._powers:
-            self._powers[steps] = np.linalg.matrix_power(self.transition, steps)
+            half = self.power(steps // 2)
+            both: FloatArray = product(half, half)
+            self._powers[steps] = product(both, self.transition) if steps % 2 else both
         return self._powers[steps]
 
     def reach_sets(self, steps: int = 1) -> list[ValueSet]:

@@ -25,7 +25,11 @@ def compile_core(plpy: Plpy) -> None:
     apart = np.arange(VALUES) // 4
     TextIndex(Texts.of("abc"), 0).find(Texts.of("cd"))
     for reach in (apart[:, None] == apart, _chain()):
-        _publish_twice(UpdateModel(_equally_likely(reach), np.ones(VALUES, bool), "abcdefgh"))
+        model = UpdateModel(_equally_likely(reach), np.ones(VALUES, bool), "abcdefgh")
+        # For records that were away.
+        model.reach(2)
+        model.power(2)
+        _publish_twice(model)
 
 
 def _chain() -> BoolArray:
