@@ -111,13 +111,16 @@ def test_a_backend_without_memory(victim: Victim) -> None:
         make_ward(db, "poor", RECORDS)
         before = publish(db, "poor")
     states, done = set(), False
-    for number, more in enumerate((0, MIB, 4 * MIB, 16 * MIB)):
+    for number, more in enumerate((0, 1, 4, 16, 2, 8, 3, 6, 12, 5, 10, 7)):
+        # How much is free already differs: go on until it was the publication that found no room.
+        if number >= 4 and "53200" in states:
+            break
         with victim.connect() as db:
             # The code is loaded by this, so that it is the publication that finds no room.
             expect_all_or_nothing(db, "poor", before, done=done)
             change(db, "poor", number)
             before = last_release(db, "poor")
-            db.execute(LIMIT_MEMORY.format(more))
+            db.execute(LIMIT_MEMORY.format(more * MIB))
             state = attempt(db, "poor")
             done = state is None
             states.add(state)
