@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import threading
 import time
@@ -16,8 +17,7 @@ from tests.oracle.check_database import check_database
 
 pytestmark = pytest.mark.slow
 
-# The two minutes are for one server; on others it is enough to see that nothing is different there.
-SECONDS, SECONDS_ELSEWHERE = 120.0, 30.0
+SECONDS = float(os.environ.get("PG_MDISTINCT_CROWD_SECONDS", "120"))
 READERS, PUBLISHERS, ADMINS = 38, 9, 3
 DATASETS = 6
 # A release is whole in every snapshot that a reader can take.
@@ -46,10 +46,9 @@ def make_crowd(db: Connection, name: str) -> None:
 class Crowd:
     """Threads with a connection each, which do the same thing again and again."""
 
-    def __init__(self, dsn: str, seconds: float) -> None:
+    def __init__(self, dsn: str) -> None:
         self._dsn = dsn
-        self._seconds = seconds
-        self._end = time.monotonic() + seconds
+        self._end = time.monotonic() + SECONDS
         self._threads: list[threading.Thread] = []
         self.done: Counter[str] = Counter()
         self.trouble: list[str] = []
@@ -66,7 +65,7 @@ class Crowd:
     def join(self) -> None:
         """Wait for all."""
         for thread in self._threads:
-            thread.join(self._seconds + 120)
+            thread.join(SECONDS + 120)
             assert not thread.is_alive(), "somebody hangs"
 
     def _live(
@@ -95,9 +94,8 @@ class Crowd:
 
 
 def read(db: Connection, chance: random.Random) -> None:
-    # Readers wait for nobody; but a session that has no turn may take a moment to let go of what
-    # it has committed.
-    db.execute("SET lock_timeout = '1s'")
+    # Readers wait for nobody: this is far less than a publication takes.
+    db.execute("SET lock_timeout = '100ms'")
     number = chance.randrange(DATASETS)
     parts = db.execute(PARTS.format(number)).fetchall()
     assert parts == [], f"crowd{number} shows parts of releases {parts}"
@@ -129,15 +127,12 @@ def administer(db: Connection, chance: random.Random) -> None:
         db.execute(f"DROP TABLE {own}")
 
 
-def test_fifty_connections_for_two_minutes(
-    db: Connection, dsn: str, pytestconfig: pytest.Config
-) -> None:
+def test_fifty_connections_for_two_minutes(db: Connection, dsn: str) -> None:
     for number in range(DATASETS):
         make_crowd(db, f"crowd{number}")
     deadlocks = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
     before = one(db, deadlocks)
-    is_image = pytestconfig.getoption("--server") == "image"
-    crowd = Crowd(dsn, SECONDS_ELSEWHERE if is_image else SECONDS)
+    crowd = Crowd(dsn)
     for _ in range(READERS):
         crowd.add("read", 3.0, read)
     for _ in range(PUBLISHERS):
