@@ -115,7 +115,7 @@ def sensitive_values(plpy: Plpy, dataset: str, texts: Sequence[str]) -> Row:
     source.check(plpy, found)
     labels = source.labels_of(plpy, found, list(texts)) if texts else {}
     reader = relations_of(plpy, found.name).reader
-    with source.foreign_code(plpy):
+    with source.reading(plpy, found):
         present = plpy.execute(
             "SELECT coalesce(pg_catalog.array_agg(DISTINCT r.sensitive), '{}') AS present"
             f" FROM {reader}() AS r WHERE r.sensitive IS NOT NULL"

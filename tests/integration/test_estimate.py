@@ -1,23 +1,17 @@
-"""mdistinct_estimate and mdistinct_index."""
+"""mdistinct_estimate."""
 
 from __future__ import annotations
 
 import csv
-import json
 import math
 import random
 import statistics
-from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
 from psycopg import sql
-from psycopg.rows import dict_row
-from psycopg.types.range import Range
 
 from tests.fix_database import acting_as
 from tests.integration.cases import (
@@ -28,67 +22,21 @@ from tests.integration.cases import (
     publish,
     refused,
 )
+from tests.integration.estimate_cases import (
+    COLUMNS,
+    NUMBERS,
+    TOWNS,
+    estimate,
+    make_clinic,
+)
+from tests.oracle.estimator import (
+    Group,
+    as_json,
+    published_groups,
+    reference,
+)
 
 SURVEY = Path(__file__).parents[3] / "shared" / "data" / "atus_occ50.csv"
-ESTIMATE = "SELECT * FROM mdistinct_estimate(%s, %s, %s, %s)"
-# Whole numbers, lines, and sets.
-COLUMNS = {
-    "age": "integer",
-    "ward": "smallint",
-    "number": "bigint",
-    "income": "numeric(10,2)",
-    "weight": "double precision",
-    "born": "date",
-    "came": "timestamp",
-    "went": "timestamptz",
-    "town": "text",
-}
-NUMBERS = ("age", "ward", "number", "income", "weight")
-TOWNS = ("Ayr", "Bath", "Cork", "Deal")
-EPOCH = date(2000, 1, 1)
-
-
-def estimate(
-    db: Connection,
-    predicate: dict[str, Any] | None = None,
-    measure: str | None = None,
-    release: int | None = None,
-    dataset: str = "clinic",
-) -> dict[str, Any]:
-    with db.cursor(row_factory=dict_row) as cursor:
-        asked = (dataset, release, json.dumps(predicate or {}), measure)
-        row = cursor.execute(ESTIMATE, asked).fetchone()
-    assert row is not None
-    return row
-
-
-def make_clinic(db: Connection, records: int, columns: dict[str, str], m: int = 3) -> None:
-    """A table of uniform random values, registered as a dataset in which all is possible."""
-    values = {
-        "integer": "18 + (random() * 60)::int",
-        "smallint": "(random() * 9)::int",
-        "bigint": "9007199254740993 + (random() * 50)::int",
-        "numeric(10,2)": "(random() * 5000)::numeric(10,2)",
-        "double precision": "40 + random() * 80",
-        "date": "DATE '1990-01-01' + (random() * 9000)::int",
-        "timestamp": "TIMESTAMP '2020-01-01' + random() * INTERVAL '300 days'",
-        "timestamptz": "TIMESTAMPTZ '2021-01-01Z' + random() * INTERVAL '300 days'",
-        "text": f"(ARRAY{list(TOWNS)!r})[1 + floor(random() * 4)]",
-    }
-    declared = ", ".join(f"{name} {kind}" for name, kind in columns.items())
-    chosen = ", ".join(values[kind] for kind in columns.values())
-    db.execute("SELECT setseed(0.25)")
-    db.execute(f"CREATE TABLE clinic (id integer PRIMARY KEY, {declared}, disease text)")
-    db.execute(
-        f"INSERT INTO clinic SELECT i, {chosen}, (%s::text[])[1 + floor(random() * 4)]"
-        " FROM generate_series(1, %s) AS i",
-        (list(DISEASES), records),
-    )
-    db.execute(
-        "SELECT mdistinct_register('clinic', 'clinic', 'id', %s, 'disease', %s)",
-        (list(columns), m),
-    )
-    allow_all(db, "clinic")
 
 
 @pytest.fixture
@@ -96,123 +44,6 @@ def clinic(db: Connection) -> Connection:
     make_clinic(db, 60, COLUMNS)
     publish(db, "clinic")
     return db
-
-
-@dataclass
-class Group:
-    """A group as a reader finds it in the published relations."""
-
-    qi: dict[str, Any]
-    values: list[str]
-    counterfeits: int
-
-
-def published_groups(db: Connection, release: int) -> list[Group]:
-    groups: dict[int, Group] = {}
-    with db.cursor(row_factory=dict_row) as cursor:
-        for row in cursor.execute(
-            "SELECT * FROM mdistinct_published.clinic WHERE release = %s", (release,)
-        ):
-            gid, disease = row["gid"], row["disease"]
-            groups.setdefault(gid, Group(row, [], 0)).values.append(disease)
-        for row in cursor.execute(
-            "SELECT * FROM mdistinct_published.clinic_counterfeits WHERE release = %s", (release,)
-        ):
-            groups[row["gid"]].counterfeits = row["count"]
-    return list(groups.values())
-
-
-def number(value: Any) -> Decimal:
-    if isinstance(value, datetime):
-        since = value.replace(tzinfo=UTC) - datetime(2000, 1, 1, tzinfo=UTC)
-        return Decimal(since // timedelta(microseconds=1))
-    if isinstance(value, date):
-        return Decimal((value - EPOCH).days)
-    return Decimal(value)
-
-
-def interval(found: Range[Any]) -> tuple[Decimal, Decimal]:
-    return number(found.lower), number(found.upper)
-
-
-def is_discrete(name: str) -> bool:
-    return name in ("age", "ward", "number", "born")
-
-
-def shares_of(name: str, found: Any, wanted: Any, rows: int) -> tuple[float, float] | None:
-    """The share of a group's range or set that meets a condition, if any row of it can.
-
-    The second takes into account that rows lie at both ends.
-    """
-    if name == "town":
-        share = sum(town in wanted for town in found) / len(found)
-        return (share, share) if share else None
-    step = 1 if is_discrete(name) else 0
-    low, high = interval(found)
-    lowest, highest = number(wanted[0]), number(wanted[1]) + step
-    first, last = max(low, lowest), min(high, highest)
-    if last < first + step:
-        return None
-    share = float((last - first) / (high - low)) if low < high else 1.0
-    if (first, last) == (low, high):
-        return share, share
-    ends = (first == low) + (last == high)
-    return share, (ends + (rows - 2) * share) / rows
-
-
-def moments(name: str, found: Range[Any], wanted: Any) -> tuple[float, float]:
-    """Mean and variance of a uniform value in the part of a range that meets the predicate."""
-    low, high = interval(found)
-    if wanted is not None:
-        low = max(low, number(wanted[0]))
-        high = min(high, number(wanted[1]) + (1 if is_discrete(name) else 0))
-    width = float(high - low)
-    if is_discrete(name):
-        return float(low + high - 1) / 2, (width * width - 1) / 12
-    return float(low + high) / 2, width * width / 12
-
-
-def reference(
-    groups: list[Group], predicate: dict[str, Any], measure: str | None
-) -> dict[str, float]:
-    """The paper's estimator, and its error, written down once more."""
-    names = ("count", "variance", "bias", "sum", "sum_variance", "sum_bias")
-    figures = dict.fromkeys(names, 0.0)
-    for group in groups:
-        rows, fakes = len(group.values), group.counterfeits
-        wanted = predicate.get("disease", group.values)
-        matching = sum(value in wanted for value in group.values)
-        shares = [
-            shares_of(name, group.qi[name], asked, rows)
-            for name, asked in predicate.items()
-            if name != "disease"
-        ]
-        if not matching or None in shares:
-            continue
-        plain = math.prod(share[0] for share in shares if share)
-        ends = math.prod(share[1] for share in shares if share)
-        real = matching * (rows - fakes) / rows
-        count, bias = real * plain, real * (ends - plain)
-        variance = (
-            real * (rows - real) / (rows - 1) * ends * (1 - ends)
-            + real**2 / rows * plain * (1 - plain)
-            + real * (1 - matching / rows) * fakes / (rows - 1) * ends**2
-        )
-        figures["count"] += count
-        figures["variance"] += variance
-        figures["bias"] += bias
-        if measure is not None:
-            mean, within = moments(measure, group.qi[measure], predicate.get(measure))
-            figures["sum"] += count * mean
-            figures["sum_variance"] += count * within + variance * mean**2
-            figures["sum_bias"] += bias * mean
-    return figures
-
-
-def as_json(value: Any) -> Any:
-    if isinstance(value, list):
-        return [as_json(item) for item in value]
-    return value if isinstance(value, int | float | str) else str(value)
 
 
 def random_predicate(groups: list[Group], draw: random.Random) -> dict[str, Any]:
@@ -503,42 +334,3 @@ def test_names_are_quoted(db: Connection) -> None:
     allow_all(db, 'a "b', ("v0", "v1"))
     publish(db, 'a "b')
     assert estimate(db, {"q1'; x": [1, 8], "s": "v1"}, "q1'; x", dataset='a "b')["count"] == 4
-
-
-def indexes(db: Connection) -> list[tuple[str, str]]:
-    return db.execute(
-        "SELECT c.relname::text, a.amname::text FROM pg_index AS i"
-        " JOIN pg_class AS c ON c.oid = i.indrelid JOIN pg_class AS x ON x.oid = i.indexrelid"
-        " JOIN pg_am AS a ON a.oid = x.relam WHERE a.amname <> 'btree' ORDER BY 1, 2"
-    ).fetchall()
-
-
-def test_indexes_on_demand(db: Connection) -> None:
-    make_clinic(db, 300, {"age": "integer", "weight": "double precision", "town": "text"})
-    publish(db, "clinic")
-    before = estimate(db, {"age": [30, 31], "town": ["Ayr"]}, "weight")
-    with acting_as(db, "mdistinct_publisher"):
-        assert one(db, "SELECT mdistinct_index('clinic')") == 1
-        assert one(db, "SELECT mdistinct_index('clinic')") == 0
-    assert indexes(db) == [("clinic_g1", "gin"), ("clinic_g1", "gist")]
-    db.execute("SET enable_seqscan = off")
-    plan = "\n".join(
-        row[0]
-        for row in db.execute(
-            "EXPLAIN SELECT * FROM mdistinct_data.clinic_groups"
-            " WHERE release = 1 AND q1 && int4range(30, 32)"
-        )
-    )
-    assert "clinic_g1_q1_q2_idx" in plan
-    after = estimate(db, {"age": [30, 31], "town": ["Ayr"]}, "weight")
-    assert after == pytest.approx(before)
-    # Publishing does not wait for indexes: a new release has none.
-    publish(db, "clinic")
-    assert len(indexes(db)) == 2
-    assert one(db, "SELECT mdistinct_index('clinic')") == 1
-    assert len(indexes(db)) == 4
-
-
-def test_indexes_of_an_unknown_dataset(db: Connection) -> None:
-    with refused(db, "42704", "nowhere"):
-        db.execute("SELECT mdistinct_index('nowhere')")

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator
 import pytest
 from psycopg import sql
 
-from tests.fix_database import Connection
+from tests.fix_database import Connection, acting_as
+from tests.security.traps import spring
 
 NewRole = Callable[..., str]
 
@@ -44,3 +45,16 @@ def mallory(db: Connection, new_role: NewRole) -> str:
     db.execute(sql.SQL("CREATE SCHEMA mallory AUTHORIZATION {}").format(sql.Identifier(name)))
     db.execute("GRANT USAGE ON SCHEMA mallory TO PUBLIC")
     return name
+
+
+@pytest.fixture
+def trap(db: Connection, mallory: str) -> str:
+    """A function that writes down with whose rights it runs, and does what the test makes it do."""
+    with acting_as(db, mallory):
+        db.execute(
+            "CREATE TABLE mallory.seen"
+            " (who name, what text, number int GENERATED ALWAYS AS IDENTITY)"
+        )
+        db.execute("GRANT ALL ON mallory.seen TO PUBLIC")
+        spring(db, "NULL")
+    return "mallory.trap"
