@@ -49,11 +49,11 @@ def remove_unused(
     used: set[str] = set()
     closed: list[str] = []
     for database in _databases(connection):
-        try:
-            used |= _used_versions(make_conninfo(dsn, dbname=database), base, versions)
-        except psycopg.Error:
-            if database in _databases(connection):
-                closed.append(database)
+        found = _look(make_conninfo(dsn, dbname=database), base, versions)
+        if found is not None:
+            used |= found
+        elif database in _databases(connection):
+            closed.append(database)
     unused = [version for version in versions if version not in used | {keep}]
     if closed or not unused:
         return [], closed
@@ -62,9 +62,24 @@ def remove_unused(
 
 
 def _databases(connection: psycopg.Connection[Any]) -> list[str]:
-    # Nothing can be installed in template0, the one that refuses connections by design.
-    rows = connection.execute("SELECT datname FROM pg_database WHERE datname <> 'template0'")
+    # Nothing can be installed in template0, the one that refuses connections by design, and
+    # nothing is left to be used in one whose DROP has begun (its connection limit is -2 then).
+    rows = connection.execute(
+        "SELECT datname FROM pg_database WHERE datname <> 'template0' AND datconnlimit <> -2"
+    )
     return [row[0] for row in rows]
+
+
+def _look(dsn: str, base: str, versions: list[str]) -> set[str] | None:
+    """The versions that a database uses; None if it cannot be looked into."""
+    # DROP DATABASE (FORCE) ends our connection while the database is still listed. A second
+    # connection waits until the drop is through, and so tells it from a database that is closed.
+    for _ in range(2):
+        try:
+            return _used_versions(dsn, base, versions)
+        except psycopg.Error:
+            continue
+    return None
 
 
 def _used_versions(dsn: str, base: str, versions: list[str]) -> set[str]:

@@ -3,9 +3,9 @@ from __future__ import annotations
 import os
 import shutil
 import stat
-import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import psycopg
@@ -33,6 +33,9 @@ from pg_mdistinct.install import (
 from tests.fix_database import Connection
 from tests.fix_server import Server
 
+_WAITING = """
+SELECT count(*) > 0 FROM pg_stat_activity WHERE datname = 'brief' AND wait_event_type = 'Lock'
+"""
 # Server code that says which version it is; the functions of the real one are tested elsewhere.
 _ECHO = """
 CREATE OR REPLACE FUNCTION public.mdistinct_echo() RETURNS text
@@ -384,11 +387,6 @@ def test_nothing_of_anybody_else_goes_with_the_plugin(
         assert build.count_functions(connection) == 1
         connection.execute("DROP VIEW public.mine")
         quiet_uninstall(empty_dsn)
-        # While another test drops its database nobody can look into it, and all code stays.
-        deadline = time.monotonic() + 60
-        while code.remove_unused(connection, empty_dsn, keep=None)[1]:
-            assert time.monotonic() < deadline
-            time.sleep(0.2)
         base = code.base_folder(connection)
         assert "9.5.0" not in remote.call(connection, "list_code", base=base)
 
@@ -412,6 +410,38 @@ def test_roles_come_and_go_with_the_last_database(
         assert value(connection, "SELECT count(*) FROM pg_roles WHERE rolname ~ '^mdist.*_'") == 0
     assert own_server.data is not None
     assert not (own_server.data / "pg_mdistinct").exists()
+
+
+def test_a_database_that_is_closed_keeps_all_code(
+    own_server: Server, plugin: Callable[[str], Path]
+) -> None:
+    plugin("9.7.0")
+    dsn = own_server.dsn("postgres")
+    quiet_install(dsn)
+    messages: list[str] = []
+    with own_server.maintenance() as connection:
+        connection.execute("CREATE DATABASE closed ALLOW_CONNECTIONS false")
+        assert uninstall(dsn, on_message=messages.append).removed_code == ()
+        assert any("closed" in message for message in messages)
+        connection.execute("DROP DATABASE closed")
+        assert uninstall(dsn, on_message=messages.append).removed_code == ("9.7.0",)
+
+
+def test_a_database_that_is_being_dropped_keeps_no_code(own_server: Server) -> None:
+    dsn = own_server.dsn("postgres")
+    with (
+        ThreadPoolExecutor() as threads,
+        own_server.maintenance() as connection,
+        own_server.maintenance() as looking,
+    ):
+        connection.execute("CREATE DATABASE brief")
+        with closing(psycopg.connect(own_server.dsn("brief"))) as holder:
+            holder.execute("LOCK TABLE pg_catalog.pg_proc")
+            look = threads.submit(code.remove_unused, looking, dsn, None)
+            while not value(connection, _WAITING):
+                assert not look.done()
+            connection.execute("DROP DATABASE brief WITH (FORCE)")
+        assert look.result()[1] == []
 
 
 # The command line
