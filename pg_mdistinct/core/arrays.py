@@ -7,10 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from numba import njit
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
+
+MOST_COUNTED = 1_000_000
+"""Numbers up to here are sorted by counting, larger ones by comparing."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +67,43 @@ class Ragged:
         offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
         items = np.concatenate(arrays) if arrays else np.empty(0, dtype=np.int64)
         return Ragged(offsets, items.astype(np.int64))
+
+
+def places_of(number: IntArray, count: int) -> Ragged:
+    """Return for each number below a count where it stands, in order: a sort by counting."""
+    offsets, places = _by_counting(np.ascontiguousarray(number), count)
+    return Ragged(offsets, places)
+
+
+@njit(cache=True)
+def _by_counting(number, count):  # type: ignore[no-untyped-def]
+    offsets = np.zeros(count + 1, dtype=np.int64)
+    for n in number:
+        offsets[n + 1] += 1
+    for n in range(count):
+        offsets[n + 1] += offsets[n]
+    filled = offsets.copy()
+    places = np.empty(len(number), dtype=np.int64)
+    for i in range(len(number)):
+        places[filled[number[i]]] = i
+        filled[number[i]] += 1
+    return offsets, places
+
+
+def different(number: IntArray) -> IntArray:
+    """Return the different ones of numbers that are small and not negative, in order."""
+    return np.flatnonzero(np.bincount(number))
+
+
+def ranked(number: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the different ones of numbers that are not negative, and for each which it is."""
+    if number.max(initial=0) > MOST_COUNTED:
+        found, rank = np.unique(number, return_inverse=True)
+        return found, rank.reshape(-1)
+    found = different(number)
+    rank = np.empty(int(number.max(initial=0)) + 1, dtype=np.int64)
+    rank[found] = np.arange(len(found))
+    return found, rank[number]
 
 
 def stable_order(column: npt.NDArray[np.float32]) -> IntArray:

@@ -145,6 +145,7 @@ class _Family:
         """Return the gain whose solution places the most groups, at the least cost."""
         everybody = new.sum(axis=0)
         regions = [_Region(self, n, self.old[:, r], everybody) for r, n in enumerate(new)]
+        tightness = _Tightness(self, new)
         # Always the same beginnings, so that the same data get groups of the same quality.
         rng = np.random.default_rng(len(self.types_of))
         most = int(new.sum()) / self.m
@@ -157,20 +158,17 @@ class _Family:
             for turn in range(ROUNDS):
                 progress((beginning + turn / ROUNDS) / beginnings)
                 gain = self.gain(sizes, exponent)
-                amounts = [region.solve(gain) for region in regions]
-                sizes = self.old_groups + np.sum(amounts, axis=0)
-            cost = self._cost(sizes, most, amounts, regions)
+                amounts = np.array([region.solve(gain) for region in regions])
+                sizes = self.old_groups + amounts.sum(axis=0)
+            cost = self._cost(sizes, most) + TIGHTNESS_COST * tightness.of(amounts)
             if cost < least:
                 best, least = gain, cost
         return best
 
-    def _cost(
-        self, sizes: FloatArray, most: float, amounts: list[FloatArray], regions: list[_Region]
-    ) -> float:
+    def _cost(self, sizes: FloatArray, most: float) -> float:
         missing = most - float((sizes - self.old_groups).sum())
         width = float(((self.m / self.each) ** TYPES_EXPONENT * np.sqrt(sizes)).sum())
-        tight = sum(r.tightness(amount) for r, amount in zip(regions, amounts, strict=True))
-        return self.m * missing + width + TIGHTNESS_COST * tight
+        return self.m * missing + width
 
     def deal(self, new: IntArray, gain: FloatArray) -> tuple[IntArray, IntArray]:
         """Go from region to region; return the groups by signature, and the records that they take.
@@ -203,6 +201,35 @@ def _type_sets(present: IntArray, m: int, types: ValueTypes) -> list[tuple[int, 
     return listed
 
 
+class _Tightness:
+    """How little choice the records of all regions have, given how many groups take them."""
+
+    def __init__(self, family: _Family, new: IntArray) -> None:
+        m = family.m
+        together = new + family.old.sum(axis=0)
+        beyond = np.array(
+            [
+                [_beyond_most_frequent(counts[values], m) for values in family.members]
+                for counts in together
+            ]
+        )
+        self._old_groups = family.old.sum(axis=2).T / m
+        self._records = beyond[:, :, :1]
+        self._most_frequent = beyond[:, :, :1] - beyond[:, :, 1:]
+        k = np.arange(1, m)[None, :, None]
+        self._slots = np.minimum(family.takes[:, None, :], k).astype(np.float64)
+
+    def of(self, amounts: FloatArray) -> float:
+        """Return how many records find that the k most frequent values fill their slots.
+
+        Each type of each region counts with its records, times the square of what its slots are
+        filled beyond the usual.
+        """
+        slots = np.einsum("tks,rs->rtk", self._slots, amounts + self._old_groups)
+        filled = self._most_frequent / np.maximum(slots, 1.0)
+        return float((self._records * np.maximum(filled - TIGHT_FROM, 0.0) ** 2).sum())
+
+
 class _Region:
     """The programme of one region: its new records, and the old ones of each signature.
 
@@ -221,14 +248,6 @@ class _Region:
             limits = np.concatenate([limits, more_limits])
         matters = columns.any(axis=1)
         self._packing = Packing(columns[matters].astype(np.float64), limits[matters])
-        m, members = family.m, family.members
-        together = new + old.sum(axis=0)
-        beyond = np.array([_beyond_most_frequent(together[values], m) for values in members])
-        self._old_groups = old.sum(axis=1) / m
-        self._records = beyond[:, :1]
-        self._most_frequent = beyond[:, :1] - beyond[:, 1:]
-        k = np.arange(1, m)[None, :, None]
-        self._slots_of_most_frequent = np.minimum(family.takes[:, None, :], k).astype(np.float64)
 
     @property
     def effort(self) -> int:
@@ -238,17 +257,6 @@ class _Region:
     def solve(self, gain: FloatArray) -> FloatArray:
         """Return the number of groups of each signature, not rounded yet."""
         return self._packing.maximize(gain)
-
-    def tightness(self, amounts: FloatArray) -> float:
-        """Return how many records have little choice: the k most frequent values fill their slots.
-
-        Each type counts with its records, times the square of what its slots are filled beyond
-        the usual.
-        """
-        groups = amounts + self._old_groups
-        slots = np.einsum("tks,s->tk", self._slots_of_most_frequent, groups)
-        filled = self._most_frequent / np.maximum(slots, 1.0)
-        return float((self._records * np.maximum(filled - TIGHT_FROM, 0.0) ** 2).sum())
 
     def _slots(self) -> tuple[IntArray, FloatArray]:
         """Return the constraints that there be enough records for all slots.
@@ -309,13 +317,19 @@ class _Region:
         taken = np.zeros_like(self.old)
         here = self.old.sum(axis=1, keepdims=True) // m - self.old
         most = np.maximum(groups[:, None] + np.minimum(here, room), 0)
+        cells, demands = [], []
         for t, values in enumerate(self.family.members):
             which = np.flatnonzero((groups > 0) & (takes[t] > 0))
+            cells.append(np.ix_(which, values))
             slots = takes[t, which] * groups[which]
-            dealt = _deal_type(self.new[values], must[values], most[np.ix_(which, values)], slots)
+            demands.append((self.new[values], must[values], most[cells[-1]], slots))
+        if not all(_could_be_dealt(*demand) for demand in demands):
+            return None
+        for cell, demand in zip(cells, demands, strict=True):
+            dealt = _deal_type(*demand)
             if dealt is None:
                 return None
-            taken[np.ix_(which, values)] = dealt
+            taken[cell] = dealt
         return taken
 
 
@@ -328,6 +342,16 @@ def _beyond_most_frequent(counts: IntArray, m: int) -> IntArray:
     return beyond
 
 
+def _could_be_dealt(counts: IntArray, must: IntArray, most: IntArray, slots: IntArray) -> bool:
+    """Tell at a glance of most that cannot be done: for every value and signature by itself."""
+    fits = np.minimum(most, counts)
+    return bool(
+        (must <= np.minimum(counts, fits.sum(axis=0))).all()
+        and (slots <= fits.sum(axis=1)).all()
+        and slots.sum() <= np.minimum(counts, most.sum(axis=0)).sum()
+    )
+
+
 def _deal_type(
     counts: IntArray, must: IntArray, most: IntArray, slots: IntArray
 ) -> IntArray | None:
@@ -336,8 +360,6 @@ def _deal_type(
     ``must`` says how many records of each value have to be dealt out, and ``most`` bounds what a
     signature takes of a value. None if that cannot be done.
     """
-    if (must > counts).any():
-        return None
     signatures, values = most.shape
     source, sink = 0, 1
     value_nodes = 2 + np.arange(values)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from pg_mdistinct.core.arrays import IntArray, Ragged
+from pg_mdistinct.core.arrays import IntArray, Ragged, places_of
 from pg_mdistinct.core.snapshot import QiColumn, Snapshot
 
 DONORS_TRIED = 32
@@ -47,7 +47,9 @@ def counterfeit_codes(
     records drawn at random. A group whose members all coincide is widened by one step in every
     column, so that its range does not spell out its only real record.
     """
-    members = _members(group, len(bucket_of_group))
+    if not len(counterfeit_group):
+        return [column.code[:0] for column in snapshot.qi]
+    members = places_of(group, len(bucket_of_group))
     donors = np.array(
         [_donor(int(g), members, bucket_of_group, position, rng) for g in counterfeit_group],
         dtype=np.int64,
@@ -59,14 +61,6 @@ def counterfeit_codes(
             for column, own in zip(snapshot.qi, codes, strict=True):
                 own[i] = _step_aside(int(own[i]), column, rng)
     return codes
-
-
-def _members(group: IntArray, groups: int) -> Ragged:
-    counts = np.bincount(group, minlength=groups)
-    return Ragged(
-        np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
-        np.argsort(group, kind="stable").astype(np.int64),
-    )
 
 
 def _donor(
@@ -104,8 +98,8 @@ def generalize(
 ) -> Generalized:
     """Find what each group shows of each column, and how much information that loses."""
     everyone = np.concatenate([group, counterfeit_group])
-    order = np.argsort(everyone, kind="stable")
-    starts = np.searchsorted(everyone[order], np.arange(groups))
+    rows = places_of(everyone, groups)
+    order, starts = rows.items, rows.offsets[:-1]
     real_rows = np.bincount(group, minlength=groups)
     result = Generalized([], [], [], 0.0)
     lost = 0.0

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-from pg_mdistinct.core.arrays import FloatArray, IntArray, Ragged
+from pg_mdistinct.core.arrays import FloatArray, IntArray, Ragged, different
 from pg_mdistinct.core.history import History
 from pg_mdistinct.core.model import UpdateModel
 from pg_mdistinct.core.snapshot import Snapshot
@@ -186,7 +186,7 @@ def learn(
     if not len(snapshot):
         return before, np.empty(0)
     gap = np.maximum(snapshot.gap, 1)
-    steps = np.unique(gap)
+    steps = different(gap)
     power = np.stack([model.power(int(k)) for k in steps])
     step = np.searchsorted(steps, gap)
     old_rows = snapshot.last_candidates.lengths

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from pg_mdistinct.core.arrays import FloatArray, IntArray, Ragged
+from pg_mdistinct.core.arrays import FloatArray, IntArray, Ragged, different, places_of
 from pg_mdistinct.core.assignment import Assignment, Progress, assign
 from pg_mdistinct.core.buckets import Bucket, Placement
 from pg_mdistinct.core.counterfeits import balance
@@ -87,7 +87,7 @@ class _Groups:
 def check_updates(snapshot: Snapshot, model: UpdateModel) -> IntArray:
     """Return the records whose value cannot have come from their last one."""
     impossible = np.zeros(len(snapshot), dtype=bool)
-    for gap in np.unique(snapshot.gap[snapshot.last_value >= 0]):
+    for gap in different(snapshot.gap[snapshot.last_value >= 0]):
         rows = np.flatnonzero((snapshot.gap == gap) & (snapshot.last_value >= 0))
         legal = model.reach(int(gap))[snapshot.last_value[rows], snapshot.value[rows]]
         impossible[rows[~legal]] = True
@@ -133,14 +133,13 @@ def _split_all(
     buckets = assignment.buckets
     popularity = _popularity(snapshot.value, buckets)
     records = rng.permutation(len(snapshot))
-    records = records[np.argsort(assignment.of_record[records], kind="stable")]
-    ends = np.cumsum([int(bucket.counts.sum()) for bucket in buckets])
+    in_bucket = places_of(assignment.of_record[records], len(buckets))
     of_record = np.empty(len(snapshot), dtype=np.int64)
     placements, fake_groups, fake_values, first = [], [], [], 0
-    for bucket, end in zip(buckets, ends, strict=True):
-        rows = records[end - int(bucket.counts.sum()) : end]
+    for number, bucket in enumerate(buckets):
+        rows = records[in_bucket.row(number)]
         placement, _ = balance(bucket, popularity, rng)
-        share = float(end) / max(len(snapshot), 1)
+        share = int(in_bucket.offsets[number + 1]) / max(len(snapshot), 1)
         parts = split_bucket(
             bucket,
             placement,
@@ -236,11 +235,11 @@ def _release(
     count = len(groups.bucket)
     everyone = np.concatenate([of_record, of_counterfeit])
     values = np.concatenate([snapshot.value, groups.counterfeit_value])
-    order = np.lexsort((values, everyone))
-    offsets = np.searchsorted(everyone[order], np.arange(count + 1)).astype(np.int64)
+    by_value = places_of(values, int(values.max(initial=0)) + 1).items
+    rows = places_of(everyone[by_value], count)
     return Release(
         group=of_record,
-        candidates=Ragged(offsets, values[order]),
+        candidates=Ragged(rows.offsets, values[by_value[rows.items]]),
         counterfeits=np.bincount(of_counterfeit, minlength=count).astype(np.int64),
         low=shown.low,
         high=shown.high,

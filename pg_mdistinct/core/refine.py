@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from pg_mdistinct.core.arrays import BoolArray, IntArray
+from pg_mdistinct.core.arrays import BoolArray, IntArray, places_of
 from pg_mdistinct.core.curve import along_curve
 
 MOST_ROUNDS = 6
@@ -113,10 +113,10 @@ class _Seats:
 
 def _seats(group: IntArray, groups: int, members: Members) -> _Seats:
     """Seat all rows in their groups; there are as many seats as the largest group has rows."""
-    sizes = np.bincount(group, minlength=groups)
-    row = np.full((groups, int(sizes.max(initial=0))), -1, dtype=np.int32)
-    order = np.argsort(group, kind="stable")
-    row[group[order], np.arange(len(order)) - (np.cumsum(sizes) - sizes)[group[order]]] = order
+    rows = places_of(group, groups)
+    seat = np.arange(len(group)) - np.repeat(rows.offsets[:-1], rows.lengths)
+    row = np.full((groups, int(rows.lengths.max(initial=0))), -1, dtype=np.int32)
+    row[rows.row_of_item, seat] = rows.items
     # One more row, for seats that stay free.
     value = np.append(members.value, -1).astype(np.int32)
     kind = np.append(members.kind, -1).astype(np.int32)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pg_mdistinct.core.arrays import IntArray
+from pg_mdistinct.core.arrays import IntArray, different, ranked
 from pg_mdistinct.core.model import UpdateModel
 from pg_mdistinct.core.snapshot import Snapshot
 from pg_mdistinct.core.values import ValueSet
@@ -33,10 +33,12 @@ def record_signatures(snapshot: Snapshot, model: UpdateModel) -> RecordSignature
     gap_of_group[snapshot.last_group[old]] = snapshot.gap[old]
     of_group = np.full(len(groups) + 1, -1, dtype=np.int64)
     known: dict[Signature, int] = {}
-    shapes = np.stack([gap_of_group, groups.lengths], axis=1)
-    for gap, length in np.unique(shapes, axis=0):
-        rows = np.flatnonzero((gap_of_group == gap) & (groups.lengths == length))
-        reach_sets = model.reach_sets(int(gap))
+    longest = int(groups.lengths.max(initial=0)) + 1
+    shape = gap_of_group * longest + groups.lengths
+    for number in different(shape).tolist():
+        gap, length = divmod(number, longest)
+        rows = np.flatnonzero(shape == number)
+        reach_sets = model.reach_sets(gap)
         class_sets = sorted(set(reach_sets))
         rank = {members: i for i, members in enumerate(class_sets)}
         class_of_value = np.array([rank[members] for members in reach_sets], dtype=np.int64)
@@ -53,10 +55,11 @@ def record_signatures(snapshot: Snapshot, model: UpdateModel) -> RecordSignature
 
 def _distinct_rows(rows: IntArray, base: int) -> tuple[IntArray, IntArray]:
     """Return the different rows of numbers below a base, and for each row which one it is."""
-    if base ** rows.shape[1] < 2**62:
-        # As one number each they are sorted many times faster.
-        key = rows @ base ** np.arange(rows.shape[1], dtype=np.int64)
-        _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
-        return rows[first], inverse.reshape(-1)
+    width = rows.shape[1]
+    if base**width < 2**62:
+        # As one number each they are compared many times faster.
+        place = base ** np.arange(width, dtype=np.int64)
+        keys, inverse = ranked(rows @ place)
+        return keys[:, None] // place % base, inverse
     distinct, inverse = np.unique(rows, axis=0, return_inverse=True)
     return distinct, inverse.reshape(-1)

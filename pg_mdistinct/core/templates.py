@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import combinations, islice
 
 import numpy as np
@@ -122,19 +123,33 @@ def _exchange(
 
 def _balanced_parts(rows: Counter[int], size: int) -> list[list[int]] | None:
     """Cut some rows, counted by type, into balanced templates of a size; None if impossible."""
-    if not rows:
+    types, counts = zip(*rows.most_common(), strict=True)
+    parts = _cut(counts, size)
+    if parts is None:
+        return None
+    return [[types[i] for i in part] * (size // len(part)) for part in parts]
+
+
+@lru_cache(maxsize=LENDERS_TRIED**2)
+def _cut(counts: tuple[int, ...], size: int) -> list[tuple[int, ...]] | None:
+    """Say which types go together in each template, given their rows, the largest number first.
+
+    Numbers recur although types differ, so most of them have been cut before.
+    """
+    if not counts:
         return []
-    fullest = max(rows, key=lambda t: rows[t])
     for parts in (j for j in range(1, size + 1) if size % j == 0):
         each = size // parts
-        able = [t for t in rows if t != fullest and rows[t] >= each]
-        if rows[fullest] < each or len(able) < parts - 1:
+        able = [i for i, count in enumerate(counts) if count >= each]
+        if 0 not in able:
             continue
-        for company in combinations(able, parts - 1):
-            chosen = [fullest, *company] * each
-            rest = _balanced_parts(rows - Counter(chosen), size)
+        for company in combinations(able[1:], parts - 1):
+            together = (0, *company)
+            left = {i: n - each * (i in together) for i, n in enumerate(counts)}
+            order = sorted((i for i in left if left[i]), key=lambda i: -left[i])
+            rest = _cut(tuple(left[i] for i in order), size)
             if rest is not None:
-                return [chosen, *rest]
+                return [together, *(tuple(order[i] for i in part) for part in rest)]
     return None
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-from pg_mdistinct.core.arrays import BoolArray, FloatArray, IntArray, Ragged
+from pg_mdistinct.core.arrays import BoolArray, FloatArray, IntArray, Ragged, different
 from pg_mdistinct.core.history import History
 from pg_mdistinct.core.model import UpdateModel
 
@@ -152,7 +152,7 @@ def _part(history: History, chunk: slice) -> History:
 
 def _beliefs(history: History, groups: Candidates, model: UpdateModel) -> Beliefs:
     gap = np.maximum(history.gap, 1)
-    steps = np.unique(gap)
+    steps = different(gap)
     power = np.stack([model.power(int(k)) for k in steps]) if len(steps) else np.empty((0, 0, 0))
     reach = np.stack([model.reach(int(k)) for k in steps]) if len(steps) else power > 0
     nodes = groups.values.take(history.group)

@@ -216,7 +216,9 @@ def _returned(plpy: Plpy, dataset: Dataset, rows: Rows, last_seq: IntArray) -> l
         plpy,
         "SELECT t.row AS number, a.release, a.gid, a.value, a.knowledge"
         " FROM unnest($1, $2::int4[]) AS t (record_id, row)"
-        f" JOIN {absent} AS a ON a.record_id = t.record_id",
+        # One by one: a join may read all of the absent, who become more with every release.
+        f" CROSS JOIN LATERAL (SELECT * FROM {absent} AS a WHERE a.record_id = t.record_id"
+        " OFFSET 0) AS a",
         ["text[]", "text"],
         [rows.record_ids.take(new).decoded(), literal(new + 1)],
     )
