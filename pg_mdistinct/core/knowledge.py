@@ -409,6 +409,8 @@ def _step(  # type: ignore[no-untyped-def]
         for before in range(old_size):
             chance = power[step, old_values[old_first + before], values[first + node]]
             path = old_belief[old_at + before] * chance
+            if path == 0.0:
+                continue
             arriving += path
             for i in range(pasts):
                 past[past_at + i * size + node] += (

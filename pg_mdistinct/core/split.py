@@ -28,6 +28,9 @@ from pg_mdistinct.core.curve import along_curve
 from pg_mdistinct.core.forest import as_forest
 
 STACK = 256
+AT_THE_ENDS = 8
+"""One record in so many at either end does not count when an attribute is chosen to cut along."""
+
 WORK_AT_ONCE = 1_000_000
 """In records looked at, between two breaths; that is a fraction of a second."""
 
@@ -68,8 +71,10 @@ def split_bucket(
     position = position[near]
     place = np.searchsorted(forest.values, value[near]).astype(np.int32)
     pending_rows = np.empty((STACK, len(forest.cell_rows)), dtype=np.int64)
+    pending_real = np.empty((STACK, len(forest.values)), dtype=np.int64)
     pending_node = np.empty((STACK, 3), dtype=np.int64)
     pending_rows[0], pending_node[0] = forest.cell_rows, (0, len(value), bucket.groups)
+    pending_real[0] = np.bincount(place, minlength=len(forest.values))
     state = np.array([1, 0, 0], dtype=np.int64)
     while state[0]:
         _split(
@@ -83,6 +88,7 @@ def split_bucket(
             forest.child_cell,
             multiplicity,
             pending_rows,
+            pending_real,
             pending_node,
             state,
             group,
@@ -167,6 +173,7 @@ def _split(  # type: ignore[no-untyped-def]
     child_cell,
     multiplicity,
     stack_rows,
+    stack_real,
     stack_node,
     state,
     group,
@@ -188,39 +195,41 @@ def _split(  # type: ignore[no-untyped-def]
         start, end, here = stack_node[depth, 0], stack_node[depth, 1], stack_node[depth, 2]
         work += end - start
         room.rows[:] = stack_rows[depth]
-        _count(order[0], start, end, value, tree, room)
+        room.real[:] = stack_real[depth]
+        _add_up(tree, room)
         if here <= 1:
             group[order[0, start:end]] = finished
             fakes = _place_fakes(room, finished, fakes, fake_group, fake_value)
             finished += 1
             continue
-        along = _widest(position, order[0], start, end)
+        along = _widest(position, order, start, end)
         cut, left_groups = _cut(position, order, along, start, end, here)
         _halve(order[along], start, end, cut, value, left_groups, here, tree, room)
         _mark(order[along], start, end, value, room)
+        # Single groups are not cut any more: one order of their records will do.
         middle = start
-        for attribute in range(attributes):
+        for attribute in range(attributes if here > 2 else 1):
             middle = _partition(order[attribute], start, end, room.is_left, room.moved)
-        stack_rows[depth] = room.rows - room.left_rows
+        for cell in range(len(room.rows)):
+            stack_rows[depth, cell] = room.rows[cell] - room.left_rows[cell]
+            stack_rows[depth + 1, cell] = room.left_rows[cell]
+        for v in range(len(room.real)):
+            stack_real[depth, v] = room.real[v] - room.left_real[v]
+            stack_real[depth + 1, v] = room.left_real[v]
         stack_node[depth, 0], stack_node[depth, 1] = middle, end
         stack_node[depth, 2] = here - left_groups
-        depth += 1
-        stack_rows[depth] = room.left_rows
-        stack_node[depth, 0], stack_node[depth, 1] = start, middle
-        stack_node[depth, 2] = left_groups
-        depth += 1
+        stack_node[depth + 1, 0], stack_node[depth + 1, 1] = start, middle
+        stack_node[depth + 1, 2] = left_groups
+        depth += 2
     state[0], state[1], state[2] = depth, finished, fakes
 
 
 @njit(cache=True)
-def _count(order, start, end, value, tree, room):  # type: ignore[no-untyped-def]
-    """Count the rows and the real records of each value."""
+def _add_up(tree, room):  # type: ignore[no-untyped-def]
+    """Count the rows of each value."""
     room.total[:] = 0
-    room.real[:] = 0
     for cell in range(len(room.rows)):
         room.total[tree.cell_value[cell]] += room.rows[cell]
-    for i in range(start, end):
-        room.real[value[order[i]]] += 1
 
 
 @njit(cache=True)
@@ -236,16 +245,14 @@ def _place_fakes(room, finished, fakes, fake_group, fake_value):  # type: ignore
 
 @njit(cache=True)
 def _widest(position, order, start, end):  # type: ignore[no-untyped-def]
-    """Return the attribute with the largest variance."""
-    attributes = position.shape[1]
-    sums, squares = np.zeros(attributes), np.zeros(attributes)
-    for i in range(start, end):
-        for a in range(attributes):
-            x = position[order[i], a]
-            sums[a] += x
-            squares[a] += x * x
-    count = max(end - start, 1)
-    return np.argmax(squares / count - (sums / count) ** 2)
+    """Return the attribute that its records, without those at either end, spread out most in."""
+    ends = (end - start) // AT_THE_ENDS
+    best, widest = 0, -1.0
+    for a in range(position.shape[1]):
+        width = position[order[a, end - 1 - ends], a] - position[order[a, start + ends], a]
+        if width > widest:
+            best, widest = a, width
+    return best
 
 
 @njit(cache=True)
@@ -292,6 +299,9 @@ def _halve(order, start, end, cut, value, left_groups, groups, tree, room):  # t
         chosen = 0
         for i in range(tree.child_start[node], tree.child_start[node + 1]):
             cell = tree.child_cell[i]
+            left_rows[cell] = 0
+            if not rows[cell]:
+                continue
             v = tree.cell_value[cell]
             target = (wanted[v] + (total[v] - real[v]) * share) * rows[cell] / max(total[v], 1)
             left_rows[cell] = min(max(int(np.round(target)), room.least[cell]), room.most[cell])
@@ -395,15 +405,19 @@ def _mark(order, start, end, value, room):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _partition(order, start, end, is_left, moved):  # type: ignore[no-untyped-def]
-    """Bring the records that go left to the front, keeping both sides in order."""
+    """Bring the records that go left to the front, keeping both sides in order.
+
+    Every record is written to both sides, since a processor that guesses where it goes is wrong
+    half the time; what it must not stay at is overwritten.
+    """
     middle, right = start, 0
     for i in range(start, end):
-        if is_left[order[i]]:
-            order[middle] = order[i]
-            middle += 1
-        else:
-            moved[right] = order[i]
-            right += 1
+        record = order[i]
+        left = np.int64(is_left[record])
+        order[middle] = record
+        moved[right] = record
+        middle += left
+        right += 1 - left
     for i in range(right):
         order[middle + i] = moved[i]
     return middle
