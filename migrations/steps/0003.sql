@@ -97,6 +97,30 @@ BEGIN
 END
 $do$;
 
+-- Groups have an index for each release, made when all of them are written.
+DO $do$
+DECLARE
+    groups regclass;
+    release regclass;
+BEGIN
+    FOR groups IN
+        SELECT c.oid
+        FROM mdistinct.datasets AS d
+        JOIN pg_catalog.pg_class AS c ON c.relname = d.dataset || '_groups'
+        WHERE c.relnamespace = 'mdistinct_data'::regnamespace
+    LOOP
+        EXECUTE (
+            SELECT pg_catalog.format('ALTER TABLE %s DROP CONSTRAINT %I', groups, k.conname)
+            FROM pg_catalog.pg_constraint AS k
+            WHERE k.conrelid = groups AND k.contype = 'p'
+        );
+        FOR release IN SELECT i.inhrelid FROM pg_catalog.pg_inherits AS i WHERE i.inhparent = groups LOOP
+            EXECUTE pg_catalog.format('CREATE UNIQUE INDEX ON %s (gid)', release);
+        END LOOP;
+    END LOOP;
+END
+$do$;
+
 -- A third variant, under which values never change.
 ALTER TABLE mdistinct.datasets
     DROP CONSTRAINT datasets_variant_check,

@@ -128,8 +128,9 @@ def create(plpy: Plpy, dataset: str, qi: Sequence[QiType], value_type: str) -> N
         f"CREATE TABLE {names.placement} (release integer NOT NULL, first integer NOT NULL,"
         " gids integer[] NOT NULL) PARTITION BY LIST (release)",
         f"CREATE TABLE {names.groups} ("
+        # Every partition gets its index when it is full, which is quicker.
         f"release integer NOT NULL, gid integer NOT NULL, {general} candidates integer[] NOT NULL,"
-        " counterfeits integer NOT NULL, PRIMARY KEY (release, gid)) PARTITION BY LIST (release)",
+        " counterfeits integer NOT NULL) PARTITION BY LIST (release)",
         f"CREATE TABLE {names.absent} ("
         'record_id text COLLATE "C" PRIMARY KEY, release integer NOT NULL, gid integer NOT NULL,'
         " value integer NOT NULL, knowledge bytea NOT NULL, risk double precision NOT NULL)",

@@ -114,6 +114,8 @@ def _write_groups(
         ["text", *["text[]"] * len(columns), *["text"] * len(numbers)],
         [literal(release.candidates.items), *different, *map(literal, numbers.values())],
     )
+    # Not by a constraint: that would lock readers out until the commit.
+    plpy.execute(f"CREATE UNIQUE INDEX ON {table} (gid)")
 
 
 def _ranges(column: ReadColumn, low: IntArray, high: IntArray) -> tuple[list[str], IntArray]:
