@@ -413,7 +413,7 @@ def _partition(order, start, end, is_left, moved):  # type: ignore[no-untyped-de
     middle, right = start, 0
     for i in range(start, end):
         record = order[i]
-        left = np.int64(is_left[record])
+        left = int(is_left[record])
         order[middle] = record
         moved[right] = record
         middle += left
