@@ -299,7 +299,7 @@ def matrices(draw: st.DrawFn) -> list[list[float]]:
 def test_a_known_matrix_is_recovered(db: Connection) -> None:
     db.execute("CREATE TABLE ward (id int, age int, disease text)")
 
-    @settings(max_examples=8, deadline=None, database=None)
+    @settings(max_examples=8, database=None)
     @given(matrices(), st.integers(0, 1_000))
     def recovers(matrix: list[list[float]], seed: int) -> None:
         with db.transaction(force_rollback=True):

@@ -6,7 +6,14 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pg_mdistinct.core.arrays import Ragged, stable_order
+from pg_mdistinct.core.arrays import (
+    MOST_COUNTED,
+    Ragged,
+    different,
+    places_of,
+    ranked,
+    stable_order,
+)
 
 rows_of_numbers = st.lists(st.lists(st.integers(-9, 9), max_size=4), max_size=6)
 
@@ -27,3 +34,18 @@ def test_rows_are_what_they_were(rows: list[list[int]], data: st.DataObject) -> 
 def test_the_order_of_numbers_keeps_equal_ones_as_they_come(numbers: list[float]) -> None:
     column = np.array(numbers, dtype=np.float32) + np.float32(0)
     assert stable_order(column).tolist() == np.argsort(column, kind="stable").tolist()
+
+
+@given(st.lists(st.integers(0, 9)))
+def test_places_are_told_in_order(numbers: list[int]) -> None:
+    places = places_of(np.array(numbers, dtype=np.int64), 10)
+    expected = [[i for i, number in enumerate(numbers) if number == n] for n in range(10)]
+    assert [places.row(n).tolist() for n in range(10)] == expected
+
+
+@given(st.lists(st.integers(0, 9) | st.integers(MOST_COUNTED - 2, MOST_COUNTED + 2)))
+def test_numbers_are_ranked_by_counting_and_by_comparing(numbers: list[int]) -> None:
+    array = np.array(numbers, dtype=np.int64)
+    found, rank = ranked(array)
+    assert found.tolist() == sorted(set(numbers)) == different(array).tolist()
+    assert found[rank].tolist() == numbers

@@ -34,7 +34,7 @@ def ints(values: list[int]) -> IntArray:
     return np.array(values, dtype=np.int64)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(some_buckets, st.lists(st.integers(0, 4), min_size=VALUES, max_size=VALUES))
 def test_new_records_fill_holes_until_nobody_fits(made: list[Bucket], new: list[int]) -> None:
     filled = fill_holes(made, ints(new), ANYTHING, M_DISTINCT)
@@ -74,7 +74,7 @@ def goes_into(new: Entries, old: Entries) -> bool:
     )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(some_buckets)
 def test_merging_saves_rows_and_stays_legal(made: list[Bucket]) -> None:
     merged, went_to = merge_buckets(made)

@@ -36,7 +36,7 @@ def fewest_by_trial(entries: Entries, bucket: Bucket) -> int:
     raise AssertionError("every bucket has an end")
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(buckets())
 def test_the_fewest_groups_are_those_that_trial_finds(made: tuple[Entries, Bucket]) -> None:
     entries, bucket = made
@@ -88,7 +88,7 @@ def best_plans(first: Entries, second: Entries) -> set[tuple[int, ...]]:
     return {plan for share, plan in plans if share > best - 1e-9}
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(signatures, signatures)
 def test_the_intersection_is_a_best_one(first: Entries, second: Entries) -> None:
     found = intersect(tuple(map(bits, first)), tuple(map(bits, second)))
@@ -100,7 +100,7 @@ def test_the_intersection_is_a_best_one(first: Entries, second: Entries) -> None
     assert found is None or found in plans
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.integers(1, 5), st.data())
 def test_the_cheapest_assignment(size: int, data: st.DataObject) -> None:
     cell = st.integers(0, 20)
@@ -112,7 +112,7 @@ def test_the_cheapest_assignment(size: int, data: st.DataObject) -> None:
     assert cost[np.arange(size), partner].sum() == cheapest
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     signatures,
     st.lists(

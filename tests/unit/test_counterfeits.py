@@ -22,7 +22,7 @@ def counterfeits(bucket: Bucket, seed: int) -> tuple[int, ...]:
     return tuple(drawn.tolist())
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(buckets(), st.integers(0, 2), st.integers(0, 9))
 def test_every_hole_is_filled_with_a_value_that_fits(
     made: tuple[Entries, Bucket], more: int, seed: int
@@ -52,7 +52,7 @@ def legal_counterfeits(entries: Entries, bucket: Bucket) -> set[tuple[int, ...]]
     return found
 
 
-@settings(max_examples=50, deadline=None, derandomize=True)
+@settings(max_examples=50, derandomize=True)
 @given(buckets(most=2))
 def test_every_legal_value_is_drawn_sooner_or_later(made: tuple[Entries, Bucket]) -> None:
     entries, bucket = made

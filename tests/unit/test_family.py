@@ -11,7 +11,13 @@ from hypothesis import strategies as st
 
 from pg_mdistinct.core.arrays import FloatArray, IntArray
 from pg_mdistinct.core.buckets import FIRST_TIME, Bucket, fewest_groups
-from pg_mdistinct.core.family import Chosen, Surroundings, choose_groups
+from pg_mdistinct.core.family import (
+    Chosen,
+    Surroundings,
+    _could_be_dealt,
+    _deal_type,
+    choose_groups,
+)
 from pg_mdistinct.core.model import UpdateModel
 from pg_mdistinct.core.programme import Packing
 from pg_mdistinct.core.signature import Signature
@@ -34,7 +40,7 @@ def left_over(new: IntArray, chosen: list[Chosen]) -> IntArray:
     return left
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.integers(1, 3), st.integers(1, 4), st.integers(2, 6), st.data())
 def test_groups_are_balanced_and_full_and_the_rest_is_eligible(
     classes: int, size: int, m: int, data: st.DataObject
@@ -88,7 +94,7 @@ def rows_missing(counts: IntArray, m: int) -> int:
     return m * max(int(counts.max()), -(-records // m)) - records
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.integers(1, 3), st.integers(2, 4), st.integers(2, 4), st.data())
 def test_the_rest_lacks_no_more_than_all_did(
     classes: int, size: int, m: int, data: st.DataObject
@@ -146,3 +152,23 @@ def test_choosing_tells_how_far_it_is_and_can_be_ended() -> None:
 
     with pytest.raises(TimeoutError):
         choose_groups(new, NOTHING, 4, value_types(model), give_up)
+
+
+@given(st.data())
+def test_what_is_refused_at_a_glance_cannot_be_dealt(data: st.DataObject) -> None:
+    signatures, values = data.draw(st.integers(1, 3)), data.draw(st.integers(1, 4))
+
+    def drawn(*shape: int) -> IntArray:
+        numbers = data.draw(st.lists(st.integers(0, 4), min_size=12, max_size=12))
+        return np.array(numbers[: int(np.prod(shape))], dtype=np.int64).reshape(shape)
+
+    counts, slots = drawn(values), drawn(signatures)
+    demand = counts, np.minimum(drawn(values), counts), drawn(signatures, values), slots
+    dealt = _deal_type(*demand)
+    if not _could_be_dealt(*demand):
+        assert dealt is None
+    if dealt is not None:
+        assert (dealt.sum(axis=1) == slots).all()
+        assert (dealt <= demand[2]).all()
+        assert (demand[1] <= dealt.sum(axis=0)).all()
+        assert (dealt.sum(axis=0) <= counts).all()

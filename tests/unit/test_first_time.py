@@ -68,7 +68,7 @@ def fewest_counterfeits(counts: list[int], m: int) -> int:
     return m * max(most, -(-records // m)) - records
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.integers(1, 3), st.integers(1, 3), st.integers(2, 5), st.data())
 def test_counterfeits_are_as_few_as_can_be(
     classes: int, size: int, m: int, data: st.DataObject
@@ -82,7 +82,7 @@ def test_counterfeits_are_as_few_as_can_be(
     assert counterfeits(buckets) == fewest_counterfeits(counts, m)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(models(), st.randoms(use_true_random=False), st.data())
 def test_every_model_gets_groups_of_m_that_hold_everybody(
     spec: ModelSpec, rng: Random, data: st.DataObject
@@ -141,7 +141,7 @@ def test_nobody() -> None:
     assert partition([0, 0, 0], classes_model(3, 1), 2) == []
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(models(), st.data())
 def test_stricter_groups_have_disjoint_reach(spec: ModelSpec, data: st.DataObject) -> None:
     values = len(spec.labels)

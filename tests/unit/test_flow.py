@@ -57,7 +57,7 @@ def assert_is_flow(network: Network, nodes: int, arcs: list[Arc], value: int) ->
     assert not balance[2:].any()
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(networks())
 def test_the_largest_flow_fills_the_smallest_cut(network: tuple[int, list[Arc]]) -> None:
     nodes, arcs = network
@@ -68,7 +68,7 @@ def test_the_largest_flow_fills_the_smallest_cut(network: tuple[int, list[Arc]])
     assert solved.augment(SOURCE, SINK) == 0
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(networks())
 def test_what_can_be_reached_is_one_side_of_a_smallest_cut(
     network: tuple[int, list[Arc]],
@@ -82,7 +82,7 @@ def test_what_can_be_reached_is_one_side_of_a_smallest_cut(
     assert crossing(side, arcs) == value
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(networks(), st.data())
 def test_wider_arcs_carry_more_on_top_of_what_flows(
     network: tuple[int, list[Arc]], data: st.DataObject

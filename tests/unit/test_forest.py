@@ -38,7 +38,7 @@ def sums(cells: dict[Cell, int], axis: int) -> Counter[int]:
     return total
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(placements)
 def test_every_value_and_every_entry_keeps_its_rows(cells: dict[Cell, int]) -> None:
     found = cells_of(forest_of(cells))
@@ -48,7 +48,7 @@ def test_every_value_and_every_entry_keeps_its_rows(cells: dict[Cell, int]) -> N
         assert sums(found, axis) == sums(cells, axis)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(placements)
 def test_there_are_no_cycles(cells: dict[Cell, int]) -> None:
     trees: dict[str, frozenset[str]] = {}
@@ -59,7 +59,7 @@ def test_there_are_no_cycles(cells: dict[Cell, int]) -> None:
         trees.update(dict.fromkeys(first | second, first | second))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(placements)
 def test_the_walk_goes_from_the_roots_down(cells: dict[Cell, int]) -> None:
     forest = forest_of(cells)

@@ -84,7 +84,7 @@ def cases(draw: st.DrawFn) -> Case:
     )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(cases(), st.integers(0, 9))
 def test_every_row_is_inside_its_group(case: Case, seed: int) -> None:
     codes, shown = case.generalized(seed)
@@ -100,7 +100,7 @@ def test_every_row_is_inside_its_group(case: Case, seed: int) -> None:
             assert members is None or members.row(g).tolist() == inside
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(cases(), st.integers(0, 9))
 def test_ncp_is_what_the_contract_says(case: Case, seed: int) -> None:
     """The mean, over real records and columns, of the width that each is shown with."""
@@ -121,7 +121,7 @@ def test_ncp_is_what_the_contract_says(case: Case, seed: int) -> None:
     assert abs(shown.ncp - sum(losses) / len(losses)) < 1e-12
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(cases(), st.integers(0, 9))
 def test_a_lone_record_among_counterfeits_is_not_spelled_out(case: Case, seed: int) -> None:
     _, shown = case.generalized(seed)

@@ -41,7 +41,7 @@ def unchanging(spec: HistorySpec) -> HistorySpec:
     )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.randoms(use_true_random=False), st.integers(0, 2**32 - 1))
 def test_property_histories_keep_every_signature(rng: Random, seed: int) -> None:
     spec = unchanging(random_history(rng))

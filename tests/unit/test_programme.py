@@ -36,7 +36,7 @@ def programmes(draw: st.DrawFn) -> tuple[FloatArray, FloatArray]:
     return columns, np.array(limits, dtype=np.float64)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(programmes(), st.integers(0, 99))
 def test_as_good_as_the_best_corner_one_gain_after_another(
     programme: tuple[FloatArray, FloatArray], seed: int

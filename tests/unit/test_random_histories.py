@@ -61,7 +61,7 @@ def test_hostile_models_are_refused_or_published_for_good(batch: int) -> None:
         assert any(f'"{label}"' in refusal.message for label in labels)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(histories())
 def test_property_every_history_is_published_without_violation(spec: HistorySpec) -> None:
     assert problems_of(spec, 0) == []

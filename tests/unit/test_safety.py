@@ -73,7 +73,7 @@ def test_larger_domains_look_one_release_ahead() -> None:
                 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(models(), st.randoms(use_true_random=False), st.sampled_from([M_DISTINCT, M_DISTINCT_STAR]))
 def test_every_record_is_dealt_to_candidates_that_hold_it(
     spec: ModelSpec, rng: Random, variant: str

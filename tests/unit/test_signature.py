@@ -44,7 +44,7 @@ def after(spec: ModelSpec, value: int, steps: int) -> set[int]:
     return reached
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(models(hostile=True), st.data())
 def test_a_gap_of_k_releases_is_k_steps(spec: ModelSpec, data: st.DataObject) -> None:
     value = st.integers(0, len(spec.labels) - 1)

@@ -36,7 +36,7 @@ def rows_by_group(value: IntArray, parts: SplitBucket) -> dict[int, list[int]]:
     return rows
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(buckets(most=6), st.integers(0, 99), st.sampled_from([1, 2, 4]), st.integers(1, 3))
 def test_every_group_has_one_value_of_each_entry(
     made: tuple[Entries, Bucket], seed: int, levels: int, attributes: int

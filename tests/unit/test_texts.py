@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pg_mdistinct.core.texts import TextIndex, Texts
@@ -35,7 +35,6 @@ def test_a_part_is_packed_without_the_rest(given: list[str]) -> None:
     )
 
 
-@settings(deadline=None)  # the first one compiles
 @given(texts, texts, seeds)
 def test_equal_texts_are_found(given: list[str], wanted: list[str], seed: int) -> None:
     index = TextIndex(Texts.of(given), seed)

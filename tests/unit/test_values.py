@@ -37,7 +37,7 @@ def choices(sets: list[int]) -> list[tuple[int, ...]]:
     return [chosen for chosen in everything if len(set(chosen)) == len(chosen)]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(signatures)
 def test_representatives_exist_where_trying_everything_finds_some(sets: list[int]) -> None:
     chosen = representatives(sets)
@@ -46,7 +46,7 @@ def test_representatives_exist_where_trying_everything_finds_some(sets: list[int
     assert chosen is None or tuple(chosen) in possible
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(signatures, st.integers(0, VALUES - 1))
 def test_representatives_with_a_required_value(sets: list[int], required: int) -> None:
     chosen = representatives(sets, required)
@@ -64,7 +64,7 @@ def companies(reach: list[int], value: int, size: int, others: list[int]) -> lis
     ]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     st.lists(sets_of_values, min_size=VALUES, max_size=VALUES),
     st.integers(1, 4),
