@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from pg_mdistinct.core import errors
-from pg_mdistinct.core.arrays import BoolArray, IntArray, Ragged
+from pg_mdistinct.core.arrays import BoolArray, IntArray, Ragged, places_of
 from pg_mdistinct.core.errors import MdistinctError
 from pg_mdistinct.core.history import History
 from pg_mdistinct.core.publication import Release
+from pg_mdistinct.core.texts import TextIndex, Texts
 from pg_mdistinct.core.update_graph import Progress
 from pg_mdistinct.server.catalog import Dataset
+from pg_mdistinct.server.column_values import packed_texts
 from pg_mdistinct.server.packed import Integers, gather_arrays, ragged
 from pg_mdistinct.server.plpython import Plpy, run
 from pg_mdistinct.server.relations import relations_of
@@ -73,15 +76,11 @@ def read_history(
         parts.append(_staged_versions(plpy, planned.table))
         group = np.append(group, len(groups.release) + planned.release.group[parts[-1].seq])
         groups = _with_planned(groups, dataset.last_release + 1, planned.release)
-    number: dict[str, int] = {}
-    record = np.array(
-        [number.setdefault(name, len(number)) for part in parts for name in part.record_ids],
-        dtype=np.int64,
-    )
+    record, record_ids = _numbered(parts)
     value = np.concatenate([NOBODY, *(part.value for part in parts)])
     seq = np.concatenate([NOBODY, *(part.seq for part in parts)])
     # Versions come release by release: sorting them by record alone keeps that order.
-    order = np.argsort(record, kind="stable")
+    order = places_of(record, len(record_ids)).items
     history = History(
         groups.release,
         groups.gid,
@@ -91,17 +90,27 @@ def read_history(
         group[order],
         value[order],
     )
-    return StoredHistory(history, list(number), seq[order])
+    return StoredHistory(history, record_ids, seq[order])
 
 
 @dataclass(frozen=True)
 class _Versions:
-    """The versions of one release, in any order."""
+    """The versions of one release, in any order; identifiers have a zero byte between any two."""
 
-    record_ids: Sequence[str]
+    record_ids: bytes
     seq: IntArray
     value: IntArray
     gid: IntArray
+
+
+def _numbered(parts: Sequence[_Versions]) -> tuple[IntArray, list[str]]:
+    """Number the records as they come; return each version's number, and their identifiers."""
+    versions = sum(len(part.seq) for part in parts)
+    packed = b"\0".join(part.record_ids for part in parts if len(part.seq))
+    texts = Texts.separated(packed, versions)
+    first = TextIndex(texts, secrets.randbits(64)).first
+    is_first = first == np.arange(versions)
+    return (np.cumsum(is_first) - 1)[first], texts.take(np.flatnonzero(is_first)).decoded()
 
 
 def _read_versions(plpy: Plpy, dataset: Dataset, release: int, record_id: str | None) -> _Versions:
@@ -130,13 +139,13 @@ def _staged_versions(
     own = Integers(seq="v.seq", value="v.value")
     row = run(
         plpy,
-        f"SELECT pg_catalog.array_agg(v.record_id) AS record_ids, {own.select}"
+        f"SELECT {packed_texts('v.record_id')} AS record_ids, {own.select}"
         f" FROM {table} AS v WHERE {condition} AND ($1 IS NULL OR v.record_id = $1)",
         ["text"],
         [record_id],
     )[0]
     columns = own.read(row)
-    return _Versions(row["record_ids"] or [], columns["seq"], columns["value"], NOBODY)
+    return _Versions(row["record_ids"] or b"", columns["seq"], columns["value"], NOBODY)
 
 
 @dataclass(frozen=True)
