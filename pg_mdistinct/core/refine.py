@@ -19,7 +19,7 @@ from pg_mdistinct.core.curve import along_curve
 
 MOST_ROUNDS = 6
 MOST_GROUPS = 50_000
-WINDOWS = (16, 5)
+WINDOWS = (16, 6)
 """Groups are compared with so many that come after them in an order that keeps neighbours close.
 
 They are gone through so often that they make up about that number; if there are more, once, and

@@ -28,9 +28,6 @@ from pg_mdistinct.core.curve import along_curve
 from pg_mdistinct.core.forest import as_forest
 
 STACK = 256
-AT_THE_ENDS = 8
-"""One record in so many at either end does not count when an attribute is chosen to cut along."""
-
 WORK_AT_ONCE = 1_000_000
 """In records looked at, between two breaths; that is a fraction of a second."""
 
@@ -202,7 +199,7 @@ def _split(  # type: ignore[no-untyped-def]
             fakes = _place_fakes(room, finished, fakes, fake_group, fake_value)
             finished += 1
             continue
-        along = _widest(position, order, start, end)
+        along = _widest(position, order[0], start, end)
         cut, left_groups = _cut(position, order, along, start, end, here)
         _halve(order[along], start, end, cut, value, left_groups, here, tree, room)
         _mark(order[along], start, end, value, room)
@@ -245,14 +242,16 @@ def _place_fakes(room, finished, fakes, fake_group, fake_value):  # type: ignore
 
 @njit(cache=True)
 def _widest(position, order, start, end):  # type: ignore[no-untyped-def]
-    """Return the attribute that its records, without those at either end, spread out most in."""
-    ends = (end - start) // AT_THE_ENDS
-    best, widest = 0, -1.0
-    for a in range(position.shape[1]):
-        width = position[order[a, end - 1 - ends], a] - position[order[a, start + ends], a]
-        if width > widest:
-            best, widest = a, width
-    return best
+    """Return the attribute with the largest variance."""
+    attributes = position.shape[1]
+    sums, squares = np.zeros(attributes), np.zeros(attributes)
+    for i in range(start, end):
+        for a in range(attributes):
+            x = position[order[i], a]
+            sums[a] += x
+            squares[a] += x * x
+    count = max(end - start, 1)
+    return np.argmax(squares / count - (sums / count) ** 2)
 
 
 @njit(cache=True)
