@@ -24,4 +24,4 @@ def check_current(path: Path, found: str) -> None:
         difference = difflib.unified_diff(
             there.splitlines(), found.splitlines(), path.name, "now", lineterm="", n=1
         )
-        pytest.fail("\n".join([*difference, f"Renew it with {RENEWED_BY}"]))
+        pytest.fail("\n".join([*difference, f"Run this test with {RENEW}=1 to renew it."]))
