@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -106,12 +107,18 @@ def ranked(number: IntArray) -> tuple[IntArray, IntArray]:
     return found, rank[number]
 
 
-def stable_order(column: npt.NDArray[np.float32]) -> IntArray:
+def stable_order(number: npt.NDArray[np.integer[Any]]) -> IntArray:
     """Return the order of numbers from 0 on, equal ones as they come.
 
-    Their bits have the same order as they have, and halves of 16 bits are sorted by counting.
+    They are sorted by 16 bits at a time, the lowest first, which is done by counting.
     """
-    bits = np.ascontiguousarray(column).view(np.uint32)
-    order = np.argsort(bits.astype(np.uint16), kind="stable")
-    high = (bits >> 16).astype(np.uint16)
-    return order[np.argsort(high[order], kind="stable")]
+    order = np.argsort(number.astype(np.uint16), kind="stable")
+    for shift in range(16, int(number.max(initial=0)).bit_length(), 16):
+        digit = (number >> shift).astype(np.uint16)
+        order = order[np.argsort(digit[order], kind="stable")]
+    return order
+
+
+def bits(column: npt.NDArray[np.float32]) -> npt.NDArray[np.uint32]:
+    """Return numbers in the same order as some that are not negative: the bits of these."""
+    return np.ascontiguousarray(column).view(np.uint32)

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from pg_mdistinct.core.arrays import BoolArray, IntArray, stable_order
+from pg_mdistinct.core.arrays import BoolArray, IntArray, bits, stable_order
 from pg_mdistinct.core.buckets import Bucket, Placement
 from pg_mdistinct.core.curve import along_curve
 from pg_mdistinct.core.forest import as_forest
@@ -61,10 +61,10 @@ def split_bucket(
     fakes = bucket.holes
     fake_group, fake_value = np.empty(fakes, dtype=np.int64), np.empty(fakes, dtype=np.int64)
     # Those of one node are to be near each other in memory, too: the lower levels are quicker then.
-    near = np.argsort(along_curve(position), kind="stable")
+    near = stable_order(along_curve(position))
     number = np.empty(len(near), dtype=np.int32)
     number[near] = np.arange(len(near))
-    order = np.array([number[stable_order(column)] for column in position.T])
+    order = np.array([number[stable_order(bits(column))] for column in position.T])
     position = position[near]
     place = np.searchsorted(forest.values, value[near]).astype(np.int32)
     pending_rows = np.empty((STACK, len(forest.cell_rows)), dtype=np.int64)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from pg_mdistinct.core.arrays import (
     MOST_COUNTED,
     Ragged,
+    bits,
     different,
     places_of,
     ranked,
@@ -33,7 +34,13 @@ def test_rows_are_what_they_were(rows: list[list[int]], data: st.DataObject) -> 
 @given(st.lists(st.floats(0, 1, width=32) | st.sampled_from([0.0, 0.25, 1.0]), max_size=40))
 def test_the_order_of_numbers_keeps_equal_ones_as_they_come(numbers: list[float]) -> None:
     column = np.array(numbers, dtype=np.float32) + np.float32(0)
-    assert stable_order(column).tolist() == np.argsort(column, kind="stable").tolist()
+    assert stable_order(bits(column)).tolist() == np.argsort(column, kind="stable").tolist()
+
+
+@given(st.lists(st.integers(0, 3) | st.integers(0, 2**60) | st.sampled_from([1 << 16, 1 << 32])))
+def test_the_order_of_large_numbers(numbers: list[int]) -> None:
+    array = np.array(numbers, dtype=np.int64)
+    assert stable_order(array).tolist() == np.argsort(array, kind="stable").tolist()
 
 
 @given(st.lists(st.integers(0, 9)))
