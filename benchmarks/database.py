@@ -111,12 +111,19 @@ def tried(connection: Connection, statement: str, repeat: int = REPEAT, before: 
     return min(times)
 
 
-def sorted_copy(connection: Connection, table: str) -> float:
+def by_turns(repeat: int, *measures: Callable[[], float]) -> list[float]:
+    """Return the shortest time of each, taken in turn: what slows the machine down meets all."""
+    rounds = [[measure() for measure in measures] for _ in range(repeat)]
+    return [min(times) for times in zip(*rounds, strict=True)]
+
+
+def sorted_copy(connection: Connection, table: str, repeat: int = REPEAT) -> float:
     """Return how long PostgreSQL takes to sort the rows by their QIs and write them elsewhere."""
     return tried(
         connection,
         f"INSERT INTO public.sorted_copy SELECT * FROM public.{table}"
         f" ORDER BY {', '.join(QI_COLUMNS)}",
+        repeat,
         before=f"CREATE TABLE public.sorted_copy (LIKE public.{table})",
     )
 

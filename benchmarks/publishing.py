@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from benchmarks.database import (
     Run,
     another,
+    by_turns,
     of_size,
     peak_megabytes,
     published,
@@ -26,9 +29,13 @@ def measure(run: Run) -> list[Figure]:
             table = f"people_{size}"
             records = second_release(connection, table, of_size(int(size * run.scale)), 4)
             with another(connection.info.dsn) as session:
-                publishing = published(session, table, 2 if size == LARGE else 5)
+                published(session, table, 1)
+                publishing, copying = by_turns(
+                    2 if size == LARGE else 5,
+                    partial(published, session, table, 1),
+                    partial(sorted_copy, connection, table, 1),
+                )
                 peak = peak_megabytes(session)
-            copying = sorted_copy(connection, table)
             each[size] = publishing / records
             bar, aim = BARS.get(size, (None, None))
             figures += [
