@@ -13,7 +13,7 @@ _BLOCK = re.compile(
     r"(?:^<!-- (?P<comment>[^\n]*) -->\n+)?^```(?P<language>\w*)\n(?P<text>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
-_WITHIN = re.compile(r"numbers within (\d+)%")
+_WITHIN = re.compile(r"numbers within (\d+)%( or 0)?")
 _FILE = re.compile(r"file: (\S+)")
 _LEFT_OUT = re.compile(r"not run: \S.*")
 
@@ -37,6 +37,12 @@ class Block:
         """By which share numbers may differ, if they may."""
         found = _WITHIN.fullmatch(self.comment)
         return found and int(found[1]) / 100
+
+    @property
+    def may_be_zero(self) -> bool:
+        """Whether a number may also be 0."""
+        found = _WITHIN.fullmatch(self.comment)
+        return bool(found and found[2])
 
     @property
     def is_drawn_by_chance(self) -> bool:

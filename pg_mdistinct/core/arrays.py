@@ -14,8 +14,8 @@ IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 
-MOST_COUNTED = 1_000_000
-"""Numbers up to here are sorted by counting, larger ones by comparing."""
+MOST_COUNTED = 1 << 20
+"""Integers that span no more than this are counted, others sorted."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +72,9 @@ class Ragged:
 
 def places_of(number: IntArray, count: int) -> Ragged:
     """Return for each number below a count where it stands, in order: a sort by counting."""
+    # Compiled code would write beyond its arrays.
+    assert number.min(initial=0) >= 0, "no such number"
+    assert number.max(initial=-1) < count, "no such number"
     offsets, places = _by_counting(np.ascontiguousarray(number), count)
     return Ragged(offsets, places)
 
@@ -96,15 +99,18 @@ def different(number: IntArray) -> IntArray:
     return np.flatnonzero(np.bincount(number))
 
 
-def ranked(number: IntArray) -> tuple[IntArray, IntArray]:
-    """Return the different ones of numbers that are not negative, and for each which it is."""
-    if number.max(initial=0) > MOST_COUNTED:
+def ranked(number: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], IntArray]:
+    """Return the different ones of some integers, in order, and for each which of them it is."""
+    if not len(number):
+        return number, np.empty(0, dtype=np.int64)
+    lowest, width = int(number.min()), int(number.max()) - int(number.min()) + 1
+    if width > MOST_COUNTED:
         found, rank = np.unique(number, return_inverse=True)
-        return found, rank.reshape(-1)
-    found = different(number)
-    rank = np.empty(int(number.max(initial=0)) + 1, dtype=np.int64)
-    rank[found] = np.arange(len(found))
-    return found, rank[number]
+        return found, rank.reshape(-1).astype(np.int64)
+    offset = number - lowest
+    there = np.zeros(width, dtype=np.bool_)
+    there[offset] = True
+    return np.flatnonzero(there) + lowest, (np.cumsum(there) - 1)[offset]
 
 
 def stable_order(number: npt.NDArray[np.integer[Any]]) -> IntArray:

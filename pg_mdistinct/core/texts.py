@@ -82,6 +82,11 @@ class TextIndex:
         """For each text the first one that equals it."""
         _fill(texts.array, texts.start, texts.stop, self._seed, self._slots, self.first)
 
+    def different(self) -> tuple[IntArray, IntArray]:
+        """Return where the different texts are, the first time each, and for each text which."""
+        is_first = self.first == np.arange(len(self.first))
+        return np.flatnonzero(is_first), (np.cumsum(is_first) - 1)[self.first]
+
     def find(self, wanted: Texts) -> IntArray:
         """Return where each of some texts is, the first time; -1: nowhere."""
         found = np.empty(len(wanted), dtype=np.int64)

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from pg_mdistinct.core import arrays
 from pg_mdistinct.core.arrays import FloatArray, IntArray
 from pg_mdistinct.core.texts import TextIndex, Texts
 from pg_mdistinct.server.packed import literal, numbers
@@ -22,9 +23,6 @@ Numbers = npt.NDArray[Any]
 
 LONGEST_NUMERIC = 150_000
 """In digits: a bit more than PostgreSQL's longest numeric has."""
-
-LARGEST_TABLE = 1 << 20
-"""Integers that span no more than this are counted, others sorted."""
 
 LEAST_REACH = 9
 """Neighbours of a lone value lie up to so many units away, or a tenth of the value."""
@@ -83,7 +81,7 @@ def ranked(
     if isinstance(sent, Texts):
         return _ranked_texts(qi_type, sent)
     if sent.dtype.kind == "i" and qi_type.text_of is None:
-        values, code = _ranked_integers(sent)
+        values, code = arrays.ranked(sent)
         return ColumnValues(qi_type, list(map(str, values.tolist())), values), code
     values, first, code = np.unique(sent, return_index=True, return_inverse=True)
     row = run(
@@ -96,30 +94,15 @@ def ranked(
     return ColumnValues(qi_type, row["texts"], values), code.astype(np.int64)
 
 
-def _ranked_integers(sent: Numbers) -> tuple[Numbers, IntArray]:
-    """Count instead of sorting, where the numbers lie close together."""
-    if not len(sent):
-        return sent, np.empty(0, dtype=np.int64)
-    lowest, width = int(sent.min()), int(sent.max()) - int(sent.min()) + 1
-    if width > LARGEST_TABLE:
-        values, code = np.unique(sent, return_inverse=True)
-        return values, code.astype(np.int64)
-    offset = sent - lowest
-    there = np.zeros(width, dtype=np.bool_)
-    there[offset] = True
-    return np.flatnonzero(there) + lowest, (np.cumsum(there) - 1)[offset]
-
-
 def _ranked_texts(qi_type: QiType, sent: Texts) -> tuple[ColumnValues, IntArray]:
-    first = TextIndex(sent, secrets.randbits(64)).first
-    rows = np.flatnonzero(first == np.arange(len(sent)))
+    rows, which = TextIndex(sent, secrets.randbits(64)).different()
     texts = sent.take(rows).decoded()
     # Python orders texts by code point, as the collation "C" does; numerics by what they are.
     key = str if qi_type.is_set else Decimal
     order = sorted(range(len(texts)), key=lambda i: key(texts[i]))
-    rank = np.empty(len(sent), dtype=np.int64)
-    rank[rows[order]] = np.arange(len(rows))
-    return ColumnValues(qi_type, [texts[i] for i in order], np.empty(0)), rank[first]
+    rank = np.empty(len(rows), dtype=np.int64)
+    rank[order] = np.arange(len(rows))
+    return ColumnValues(qi_type, [texts[i] for i in order], np.empty(0)), rank[which]
 
 
 def distinct(plpy: Plpy, qi_type: QiType, query: str) -> ColumnValues:

@@ -108,9 +108,8 @@ def _numbered(parts: Sequence[_Versions]) -> tuple[IntArray, list[str]]:
     versions = sum(len(part.seq) for part in parts)
     packed = b"\0".join(part.record_ids for part in parts if len(part.seq))
     texts = Texts.separated(packed, versions)
-    first = TextIndex(texts, secrets.randbits(64)).first
-    is_first = first == np.arange(versions)
-    return (np.cumsum(is_first) - 1)[first], texts.take(np.flatnonzero(is_first)).decoded()
+    rows, record = TextIndex(texts, secrets.randbits(64)).different()
+    return record, texts.take(rows).decoded()
 
 
 def _read_versions(plpy: Plpy, dataset: Dataset, release: int, record_id: str | None) -> _Versions:

@@ -131,8 +131,7 @@ def _ranges(column: ReadColumn, low: IntArray, high: IntArray) -> tuple[list[str
 def _sets(texts: Sequence[str], members: Ragged) -> tuple[list[str], IntArray]:
     """Return the array literals of different sets, and which of them each group shows."""
     packed = Texts(members.items.tobytes(), 8 * members.offsets[:-1], 8 * members.offsets[1:])
-    first = TextIndex(packed, 0).first
-    rows, which = np.unique(first, return_inverse=True)
+    rows, which = TextIndex(packed, 0).different()
     elements = [quoted_element(text) for text in texts]
     return [
         "{" + ",".join(elements[item] for item in members.row(row).tolist()) + "}"

@@ -7,10 +7,10 @@ must succeed, whatever it prints. A block of `text` is what the block of `sql` o
 prints, to the letter; `...` stands for anything.
 
 A comment before a block changes that. `<!-- numbers within 20% -->` compares words one by one and
-lets numbers differ; `<!-- drawn by chance -->` compares headings to the letter and of all other
-cells only whether they are numbers, ranges, sets or words; `<!-- file: name -->` is what a file is
-to hold; `<!-- not run: reason -->` leaves the block out. A block of any other kind needs such a
-reason.
+lets numbers differ (with `or 0` behind it, also vanish); `<!-- drawn by chance -->` compares
+headings to the letter and of all other cells only whether they are numbers, ranges, sets or words;
+`<!-- file: name -->` is what a file is to hold; `<!-- not run: reason -->` leaves the block out. A
+block of any other kind needs such a reason.
 """
 
 from __future__ import annotations
@@ -59,7 +59,12 @@ def play(path: Path, dsn: str, folder: Path) -> int:
 
 
 def compare(
-    printed: str, expected: str, tolerance: float | None = None, *, by_chance: bool = False
+    printed: str,
+    expected: str,
+    tolerance: float | None = None,
+    *,
+    by_chance: bool = False,
+    or_zero: bool = False,
 ) -> None:
     """Refuses output that is not what the guide shows."""
     shown, wanted = (_lines(text) for text in (printed, expected))
@@ -70,7 +75,7 @@ def compare(
         pattern = re.escape("\n".join(wanted)).replace(re.escape("..."), ".*")
         if re.fullmatch(pattern, "\n".join(shown), re.DOTALL):
             return
-    elif _alike(_words(shown), _words(wanted), tolerance):
+    elif _alike(_words(shown), _words(wanted), tolerance, or_zero=or_zero):
         return
     raise AssertionError("it prints\n" + "\n".join(shown) + "\nand not\n" + "\n".join(wanted))
 
@@ -144,7 +149,7 @@ class _Player:
     def console(self, block: Block) -> None:
         for part in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
             command, expected = _command(part)
-            compare(self._bash(command), expected, block.tolerance)
+            compare(self._bash(command), expected, block.tolerance, or_zero=block.may_be_zero)
 
     def _bash(self, script: str) -> str:
         done = subprocess.run(
@@ -203,11 +208,16 @@ def _words(lines: list[str]) -> list[str]:
     return [word for line in lines for word in re.split(r"[\s|│]+", line) if word.strip("-+─ ")]
 
 
-def _alike(shown: list[str], wanted: list[str], tolerance: float) -> bool:
+def _alike(shown: list[str], wanted: list[str], tolerance: float, *, or_zero: bool) -> bool:
     return len(shown) == len(wanted) and all(
-        one == other or _near(one, other, tolerance)
+        one == other or _near(one, other, tolerance) or (or_zero and _is_zero(one, other))
         for one, other in zip(shown, wanted, strict=True)
     )
+
+
+def _is_zero(one: str, other: str) -> bool:
+    both_numbers = _NUMBER.fullmatch(one) and _NUMBER.fullmatch(other)
+    return bool(both_numbers) and float(one) == 0
 
 
 def _near(one: str, other: str, tolerance: float) -> bool:

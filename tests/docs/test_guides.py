@@ -180,3 +180,7 @@ def test_numbers_differ_only_where_they_may() -> None:
         compare("a 1.05\n", "a 1.0")
     with pytest.raises(AssertionError):
         compare("a 1.05 b\n", "a 1.0", 0.1)
+    compare("a 0\n", "a 1.0", 0.1, or_zero=True)
+    for printed, or_zero in (("a 0", False), ("a 0.5", True), ("0 1.0", True)):
+        with pytest.raises(AssertionError):
+            compare(printed, "a 1.0", 0.1, or_zero=or_zero)

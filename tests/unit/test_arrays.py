@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -50,9 +51,16 @@ def test_places_are_told_in_order(numbers: list[int]) -> None:
     assert [places.row(n).tolist() for n in range(10)] == expected
 
 
-@given(st.lists(st.integers(0, 9) | st.integers(MOST_COUNTED - 2, MOST_COUNTED + 2)))
+@given(st.lists(st.integers(-9, 9) | st.integers(MOST_COUNTED - 12, MOST_COUNTED + 12)))
 def test_numbers_are_ranked_by_counting_and_by_comparing(numbers: list[int]) -> None:
     array = np.array(numbers, dtype=np.int64)
     found, rank = ranked(array)
-    assert found.tolist() == sorted(set(numbers)) == different(array).tolist()
+    assert found.tolist() == sorted(set(numbers))
     assert found[rank].tolist() == numbers
+    assert different(abs(array)).tolist() == sorted(set(map(abs, numbers)))
+
+
+@pytest.mark.parametrize("number", [-1, 2])
+def test_there_is_no_place_for_other_numbers(number: int) -> None:
+    with pytest.raises(AssertionError, match="no such number"):
+        places_of(np.array([0, number, 1]), 2)
