@@ -27,7 +27,7 @@ def along_curve(
     return place
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _interleaved(position, shift, bits):  # type: ignore[no-untyped-def]
     """Return the digits of all coordinates in turn, the highest ones first."""
     records, attributes = position.shape

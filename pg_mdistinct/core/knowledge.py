@@ -20,11 +20,12 @@ from numba import njit
 from pg_mdistinct.core.arrays import FloatArray, IntArray, Ragged, different
 from pg_mdistinct.core.history import History
 from pg_mdistinct.core.model import UpdateModel
+from pg_mdistinct.core.side_by_side import Breathe, side_by_side
 from pg_mdistinct.core.snapshot import Snapshot
 
 SAME = 1e-14
 
-RECORDS_AT_ONCE = 50_000
+RECORDS_AT_ONCE = 25_000
 """Learned between two looks at whether to go on."""
 
 Progress = Callable[[str, float], None]
@@ -197,12 +198,11 @@ def learn(
     states = before.states
     starts = states.belief_start, states.past_start
     risk = np.empty(len(snapshot))
-    parts = []
-    for first in range(0, len(snapshot), RECORDS_AT_ONCE):
-        progress("learn", first / len(snapshot))
-        here = slice(first, first + RECORDS_AT_ONCE)
-        size = candidates.lengths[group[here]]
-        room = size * (before.kept[here] + 1)
+    sizes, had = candidates.lengths, before.kept
+
+    def learn_some(here: slice, _: Breathe) -> Knowledge:
+        size = sizes[group[here]]
+        room = size * (had[here] + 1)
         kept = np.empty(len(size), dtype=np.int64)
         belief = np.empty(int(size.sum()))
         past = np.empty(int(room.sum()))
@@ -226,8 +226,14 @@ def learn(
             belief,
             past,
         )
-        parts.append(States(size, kept, belief, past[: int((size * kept).sum())]).distinct())
-    return Knowledge.join(parts).compact(), risk
+        return States(size, kept, belief, past[: int((size * kept).sum())]).distinct()
+
+    starts_of_parts = range(0, len(snapshot), RECORDS_AT_ONCE)
+    parts = [slice(first, first + RECORDS_AT_ONCE) for first in starts_of_parts]
+    learned = side_by_side(
+        learn_some, parts, [RECORDS_AT_ONCE] * len(parts), lambda share: progress("learn", share)
+    )
+    return Knowledge.join(learned).compact(), risk
 
 
 @dataclass(frozen=True)
@@ -272,7 +278,7 @@ def recall(
     return Recalled(known, risk, largest_ever)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _learn(  # type: ignore[no-untyped-def]
     state,
     old_kept,
@@ -342,7 +348,7 @@ def _learn(  # type: ignore[no-untyped-def]
         past_at += size * kept[record]
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _find_equal(candidates, kept, belief_start, belief, past_start, past, slots, first):  # type: ignore[no-untyped-def]
     """Find the first state that equals each one, bit by bit."""
     mask = len(slots) - 1

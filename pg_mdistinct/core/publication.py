@@ -19,6 +19,7 @@ from pg_mdistinct.core.generalize import (
 )
 from pg_mdistinct.core.model import UpdateModel
 from pg_mdistinct.core.refine import Members, refine
+from pg_mdistinct.core.side_by_side import Breathe, side_by_side
 from pg_mdistinct.core.snapshot import Snapshot
 from pg_mdistinct.core.split import split_bucket
 from pg_mdistinct.core.values import values_of
@@ -134,28 +135,28 @@ def _split_all(
     popularity = _popularity(snapshot.value, buckets)
     records = rng.permutation(len(snapshot))
     in_bucket = places_of(assignment.of_record[records], len(buckets))
+    placements = [balance(bucket, popularity, rng)[0] for bucket in buckets]
+    groups = np.array([bucket.groups for bucket in buckets], dtype=np.int64)
     of_record = np.empty(len(snapshot), dtype=np.int64)
-    placements, fake_groups, fake_values, first = [], [], [], 0
-    for number, bucket in enumerate(buckets):
+
+    def split(number: int, breathe: Breathe) -> tuple[IntArray, IntArray]:
         rows = records[in_bucket.row(number)]
-        placement, _ = balance(bucket, popularity, rng)
-        share = int(in_bucket.offsets[number + 1]) / max(len(snapshot), 1)
-        parts = split_bucket(
-            bucket,
-            placement,
-            snapshot.value[rows],
-            position[rows],
-            lambda share=share: progress("split", share),  # type: ignore[misc]
-        )
-        placements.append(placement)
+        value, where = snapshot.value[rows], position[rows]
+        parts = split_bucket(buckets[number], placements[number], value, where, breathe)
+        first = int(groups[:number].sum())
         of_record[rows] = first + parts.group
-        fake_groups.append(first + parts.counterfeit_group)
-        fake_values.append(parts.counterfeit_value)
-        first += bucket.groups
+        return first + parts.counterfeit_group, parts.counterfeit_value
+
+    fakes = side_by_side(
+        split,
+        range(len(buckets)),
+        in_bucket.lengths.tolist(),
+        lambda share: progress("split", share),
+    )
     return _Groups(
-        np.concatenate([of_record, *fake_groups]),
-        np.repeat(np.arange(len(buckets)), [bucket.groups for bucket in buckets]),
-        np.concatenate([np.empty(0, dtype=np.int64), *fake_values]),
+        np.concatenate([of_record, *(group for group, _ in fakes)]),
+        np.repeat(np.arange(len(buckets)), groups),
+        np.concatenate([np.empty(0, dtype=np.int64), *(value for _, value in fakes)]),
         placements,
     )
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,7 @@ from numba import njit
 
 from pg_mdistinct.core.arrays import BoolArray, IntArray, places_of
 from pg_mdistinct.core.curve import along_curve
+from pg_mdistinct.core.side_by_side import Breathe, side_by_side
 
 MOST_ROUNDS = 6
 MOST_GROUPS = 50_000
@@ -26,8 +28,8 @@ They are gone through so often that they make up about that number; if there are
 with fewer neighbours: the more there are, the nearer are neighbours by themselves.
 """
 
-GROUPS_AT_ONCE = 20_000
-"""Done between two reports of progress; that is a fraction of a second."""
+GROUPS_AT_ONCE = 8_000
+"""Gone through by themselves; that takes a fraction of a second."""
 
 LEAST_GAIN = np.float32(1e-6)
 
@@ -71,18 +73,13 @@ def refine(
             place = along_curve(_centres(seats.kind, seats.position), rng)
             order = np.argsort(place) if across else np.lexsort((place, bucket[number]))
             seats, number = seats.take(order), number[order]
-        for first in range(0, len(bucket), GROUPS_AT_ONCE):
-            progress((done + first / len(bucket)) / len(passes))
-            part = slice(first, first + GROUPS_AT_ONCE + window)
-            _exchange(
-                seats.row[part],
-                seats.value[part],
-                seats.kind[part],
-                seats.is_new[part],
-                seats.position[part],
-                across,
-                window,
-            )
+        parts = np.array_split(np.arange(len(bucket)), -(-len(bucket) // GROUPS_AT_ONCE))
+        side_by_side(
+            partial(_exchange_some, seats, across, window),
+            [slice(int(part[0]), int(part[-1]) + 1) for part in parts],
+            [len(part) for part in parts],
+            lambda share, done=done: progress((done + share) / len(passes)),  # type: ignore[misc]
+        )
     where, place = np.nonzero(seats.row >= 0)
     group[seats.row[where, place]] = number[where]
 
@@ -142,7 +139,19 @@ def _centres(kind, position):  # type: ignore[no-untyped-def]
     return centre
 
 
-@njit(cache=True)
+def _exchange_some(seats: _Seats, across: bool, window: int, part: slice, _: Breathe) -> None:
+    _exchange(
+        seats.row[part],
+        seats.value[part],
+        seats.kind[part],
+        seats.is_new[part],
+        seats.position[part],
+        across,
+        window,
+    )
+
+
+@njit(cache=True, nogil=True)
 def _exchange(row, value, kind, is_new, position, across, window):  # type: ignore[no-untyped-def]
     """Go through all pairs of neighbours once, and exchange the two members that gain the most.
 

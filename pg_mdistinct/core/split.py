@@ -158,7 +158,7 @@ def _room(tree, records):  # type: ignore[no-untyped-def]
     )
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _split(  # type: ignore[no-untyped-def]
     position,
     order,

@@ -120,6 +120,26 @@ def test_a_timeout_strikes_at_any_moment(crowd: Connection) -> None:
     assert cancelled > 1
 
 
+def test_a_session_that_is_ended_takes_no_other_with_it(crowd: Connection, dsn: str) -> None:
+    ended = 0
+    with ThreadPoolExecutor() as pool:
+        started = time.monotonic()
+        running(dsn, "SELECT mdistinct_publish('crowd')", pool)[1].result(WAIT_SECONDS)
+        lasted = time.monotonic() - started
+        for share in (0.3, 0.5, 0.6, 0.7, 0.8, 0.9):
+            pid, result = running(dsn, "SELECT mdistinct_publish('crowd')", pool)
+            time.sleep(share * lasted)
+            crowd.execute("SELECT pg_terminate_backend(%s)", (pid,))
+            try:
+                result.result(WAIT_SECONDS)
+            except psycopg.errors.AdminShutdown:
+                ended += 1
+    # A process that crashes ends all the others with it, and so the session that this one is.
+    assert one(crowd, "SELECT count(*) FROM public.crowd") == MANY
+    assert ended
+    assert one(crowd, "SELECT count(*) FROM mdistinct.releases") == 7 - ended
+
+
 def test_work_between_statements_can_be_cancelled(dsn: str) -> None:
     with psycopg.connect(dsn, autocommit=True) as session:
         with pytest.raises(psycopg.errors.UndefinedObject):
