@@ -33,7 +33,7 @@ import numpy as np
 
 from pg_mdistinct.core.arrays import FloatArray, IntArray
 from pg_mdistinct.core.flow import Network
-from pg_mdistinct.core.programme import Packing
+from pg_mdistinct.core.programme import Packings
 from pg_mdistinct.core.signature import Signature
 from pg_mdistinct.core.templates import ValueTypes
 
@@ -135,9 +135,9 @@ class _Family:
         for s, chosen in enumerate(self.types_of):
             self.takes[list(chosen), s] = self.each[s]
 
-    def gain(self, sizes: FloatArray, exponent: float) -> FloatArray:
+    def gain(self, sizes: FloatArray, types: FloatArray) -> FloatArray:
         """Return what a group more is worth: less with many types, or in a small bucket."""
-        cost = (self.m / self.each) ** exponent / np.sqrt(1.0 + sizes)
+        cost = types / np.sqrt(1.0 + sizes)
         gain: FloatArray = 1.0 - COST_SHARE * cost / cost.max()
         return gain
 
@@ -145,20 +145,21 @@ class _Family:
         """Return the gain whose solution places the most groups, at the least cost."""
         everybody = new.sum(axis=0)
         regions = [_Region(self, n, self.old[:, r], everybody) for r, n in enumerate(new)]
+        programmes = Packings([region.programme for region in regions])
         tightness = _Tightness(self, new)
+        types = [(self.m / self.each) ** exponent for exponent in EXPONENTS]
         # Always the same beginnings, so that the same data get groups of the same quality.
         rng = np.random.default_rng(len(self.types_of))
         most = int(new.sum()) / self.m
         best, least = np.ones(len(self.types_of)), np.inf
-        more = MOST_EFFORT // sum(region.effort for region in regions)
+        more = MOST_EFFORT // programmes.effort
         beginnings = 1 + min(int(new.sum()) // RECORDS_A_BEGINNING, BEGINNINGS, more)
         for beginning in range(beginnings):
-            exponent = EXPONENTS[beginning % len(EXPONENTS)]
             sizes: FloatArray = self.old_groups + rng.random(len(self.types_of)) ** 2 * most / 4
             for turn in range(ROUNDS):
                 progress((beginning + turn / ROUNDS) / beginnings)
-                gain = self.gain(sizes, exponent)
-                amounts = np.array([region.solve(gain) for region in regions])
+                gain = self.gain(sizes, types[beginning % len(types)])
+                amounts = programmes.maximize(gain)
                 sizes = self.old_groups + amounts.sum(axis=0)
             cost = self._cost(sizes, most) + TIGHTNESS_COST * tightness.of(amounts)
             if cost < least:
@@ -182,7 +183,8 @@ class _Family:
         for r, counts in enumerate(new):
             left += counts
             region = _Region(self, left, self.old[:, r], everybody)
-            more, taken[:, r] = region.deal(region.solve(gain), room)
+            amounts = Packings([region.programme]).maximize(gain)[0]
+            more, taken[:, r] = region.deal(amounts, room)
             groups += more
             room += more[:, None] - taken[:, r]
             left -= taken[:, r].sum(axis=0)
@@ -247,16 +249,7 @@ class _Region:
             columns = np.concatenate([columns, more_columns])
             limits = np.concatenate([limits, more_limits])
         matters = columns.any(axis=1)
-        self._packing = Packing(columns[matters].astype(np.float64), limits[matters])
-
-    @property
-    def effort(self) -> int:
-        """Return what a solution costs."""
-        return self._packing.effort
-
-    def solve(self, gain: FloatArray) -> FloatArray:
-        """Return the number of groups of each signature, not rounded yet."""
-        return self._packing.maximize(gain)
+        self.programme = columns[matters].astype(np.float64), limits[matters]
 
     def _slots(self) -> tuple[IntArray, FloatArray]:
         """Return the constraints that there be enough records for all slots.

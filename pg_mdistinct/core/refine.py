@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from pg_mdistinct.core.arrays import BoolArray, IntArray, places_of
+from pg_mdistinct.core.arrays import BoolArray, IntArray
 from pg_mdistinct.core.curve import along_curve
 from pg_mdistinct.core.side_by_side import Breathe, side_by_side
 
@@ -80,8 +80,7 @@ def refine(
             [len(part) for part in parts],
             lambda share, done=done: progress((done + share) / len(passes)),  # type: ignore[misc]
         )
-    where, place = np.nonzero(seats.row >= 0)
-    group[seats.row[where, place]] = number[where]
+    _note_groups(seats.row, number, group)
 
 
 @dataclass(frozen=True)
@@ -110,16 +109,55 @@ class _Seats:
 
 def _seats(group: IntArray, groups: int, members: Members) -> _Seats:
     """Seat all rows in their groups; there are as many seats as the largest group has rows."""
-    rows = places_of(group, groups)
-    seat = np.arange(len(group)) - np.repeat(rows.offsets[:-1], rows.lengths)
-    row = np.full((groups, int(rows.lengths.max(initial=0))), -1, dtype=np.int32)
-    row[rows.row_of_item, seat] = rows.items
-    # One more row, for seats that stay free.
-    value = np.append(members.value, -1).astype(np.int32)
-    kind = np.append(members.kind, -1).astype(np.int32)
-    position = np.zeros((len(group) + 1, members.position.shape[1]), dtype=np.float32)
-    position[: len(members.position)] = members.position
-    return _Seats(row, value[row], kind[row], np.append(members.is_new, False)[row], position[row])
+    size = int(np.bincount(group, minlength=groups).max(initial=0))
+    seats = _Seats(
+        np.full((groups, size), -1, dtype=np.int32),
+        np.full((groups, size), -1, dtype=np.int32),
+        np.full((groups, size), -1, dtype=np.int32),
+        np.zeros((groups, size), dtype=np.bool_),
+        np.zeros((groups, size, members.position.shape[1]), dtype=np.float32),
+    )
+    _seat(
+        group,
+        members.value,
+        members.kind,
+        members.is_new,
+        members.position,
+        seats.row,
+        seats.value,
+        seats.kind,
+        seats.is_new,
+        seats.position,
+    )
+    return seats
+
+
+@njit(cache=True)
+def _seat(  # type: ignore[no-untyped-def]
+    group, value, kind, is_new, position, row, seat_value, seat_kind, seat_is_new, seat_position
+):
+    """Give each row the next seat of its group; counterfeits, which come last, have no place."""
+    taken = np.zeros(len(row), dtype=np.int64)
+    for i in range(len(group)):
+        g = group[i]
+        seat = taken[g]
+        taken[g] += 1
+        row[g, seat] = i
+        seat_value[g, seat] = value[i]
+        seat_kind[g, seat] = kind[i]
+        seat_is_new[g, seat] = is_new[i]
+        if i < len(position):
+            for a in range(position.shape[1]):
+                seat_position[g, seat, a] = position[i, a]
+
+
+@njit(cache=True)
+def _note_groups(row, number, group):  # type: ignore[no-untyped-def]
+    """Tell all rows the numbers of the groups that they sit in."""
+    for g in range(len(row)):
+        for i in row[g]:
+            if i >= 0:
+                group[i] = number[g]
 
 
 @njit(cache=True)

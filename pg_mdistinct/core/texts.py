@@ -70,6 +70,31 @@ class Texts:
         return np.frombuffer(self.packed, dtype=np.uint8)
 
 
+def with_zero_bytes(packed: bytes, between: bytes) -> bytes:
+    """Put a zero byte in the place of what stands between any two texts."""
+    data = np.frombuffer(packed, dtype=np.uint8)
+    shorter: npt.NDArray[np.uint8] = _replace(data, np.frombuffer(between, dtype=np.uint8))
+    return shorter.tobytes()
+
+
+@njit(cache=True)
+def _replace(data, between):  # type: ignore[no-untyped-def]
+    result = np.empty(len(data), dtype=np.uint8)
+    at, filled = 0, 0
+    while at < len(data):
+        same = 0
+        while same < len(between) and at + same < len(data) and data[at + same] == between[same]:
+            same += 1
+        if same == len(between):
+            result[filled] = 0
+            at += same
+        else:
+            result[filled] = data[at]
+            at += 1
+        filled += 1
+    return result[:filled]
+
+
 class TextIndex:
     """Finds texts among others; the seed makes slow cases impossible to prepare."""
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from pg_mdistinct.core import arrays
 from pg_mdistinct.core.arrays import FloatArray, IntArray
 from pg_mdistinct.core.texts import TextIndex, Texts
-from pg_mdistinct.server.packed import literal, numbers
+from pg_mdistinct.server.packed import gather_texts, literal, numbers, separated
 from pg_mdistinct.server.plpython import Plpy, run
 from pg_mdistinct.server.qi_types import QiType
 
@@ -49,29 +49,21 @@ class ColumnValues:
         return _positions_of_numbers(self.numbers)
 
 
-def packed_texts(expression: str) -> str:
-    """Return the SQL that packs texts into one string of bytes."""
-    return (
-        f"pg_catalog.string_agg(pg_catalog.convert_to({expression}, 'UTF8'),"
-        " pg_catalog.decode('00', 'hex'))"
-    )
-
-
 def packed(qi_type: QiType, expression: str) -> str:
     """Return the SQL that packs the values of a column, for ``unpacked``."""
     if qi_type.send is not None:
         return f"pg_catalog.string_agg(pg_catalog.{qi_type.send}({expression}), '')"
     if qi_type.is_set:
-        return packed_texts(expression)
+        return gather_texts(expression)
     # Equal numbers have equal texts then.
-    return packed_texts(f"pg_catalog.trim_scale({expression})::text")
+    return gather_texts(f"pg_catalog.trim_scale({expression})::text")
 
 
 def unpacked(qi_type: QiType, sent: bytes | None, count: int) -> Numbers | Texts:
     """Return the values of a column as numbers, or as texts where they have none."""
     if qi_type.dtype is not None:
         return numbers(sent, qi_type.dtype)
-    return Texts.separated(sent or b"", count)
+    return Texts.separated(separated(sent), count)
 
 
 def ranked(

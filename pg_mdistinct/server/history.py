@@ -16,8 +16,7 @@ from pg_mdistinct.core.publication import Release
 from pg_mdistinct.core.texts import TextIndex, Texts
 from pg_mdistinct.core.update_graph import Progress
 from pg_mdistinct.server.catalog import Dataset
-from pg_mdistinct.server.column_values import packed_texts
-from pg_mdistinct.server.packed import Integers, gather_arrays, ragged
+from pg_mdistinct.server.packed import Integers, gather_arrays, gather_texts, ragged, separated
 from pg_mdistinct.server.plpython import Plpy, run
 from pg_mdistinct.server.relations import relations_of
 
@@ -138,13 +137,13 @@ def _staged_versions(
     own = Integers(seq="v.seq", value="v.value")
     row = run(
         plpy,
-        f"SELECT {packed_texts('v.record_id')} AS record_ids, {own.select}"
+        f"SELECT {gather_texts('v.record_id')} AS record_ids, {own.select}"
         f" FROM {table} AS v WHERE {condition} AND ($1 IS NULL OR v.record_id = $1)",
         ["text"],
         [record_id],
     )[0]
     columns = own.read(row)
-    return _Versions(row["record_ids"] or b"", columns["seq"], columns["value"], NOBODY)
+    return _Versions(separated(row["record_ids"]), columns["seq"], columns["value"], NOBODY)
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,19 @@
-"""Numbers between PostgreSQL and NumPy: packed into bytes one way, as literals the other."""
+"""Between PostgreSQL and NumPy: numbers and texts packed into bytes, and numbers as literals."""
 
 from __future__ import annotations
 
+import secrets
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from pg_mdistinct.core.arrays import IntArray, Ragged
+from pg_mdistinct.core.texts import with_zero_bytes
 from pg_mdistinct.server.plpython import Row
+
+_BETWEEN = f"\x01{secrets.token_hex(4)}"
+"""Stands between texts, which may hold anything but a zero byte: nobody can know it."""
 
 
 def numbers(packed: bytes | None, dtype: str) -> npt.NDArray[Any]:
@@ -37,8 +42,10 @@ class Integers:
         """Return the columns by name; a row with NULL in any of them is an error."""
         columns: dict[str, IntArray] = {}
         for pair in self._pairs:
-            both = numbers(row[" ".join(pair)], ">i4").reshape(-1, len(pair))
-            columns |= {name: both[:, i].astype(np.int64) for i, name in enumerate(pair)}
+            sent = numbers(row[" ".join(pair)], ">i4").reshape(-1, len(pair)).astype(np.int64)
+            if len(pair) == 2:
+                sent[:, 0] ^= sent[:, 1] >> 63
+            columns |= {name: sent[:, i] for i, name in enumerate(pair)}
         assert len({len(column) for column in columns.values()}) == 1, "there is NULL in a column"
         return columns
 
@@ -46,10 +53,8 @@ class Integers:
 def _sent(first: str, second: str | None = None) -> str:
     if second is None:
         return f"pg_catalog.int4send({first})"
-    return (
-        f"pg_catalog.int8send((({first})::pg_catalog.int8 << 32)"
-        f" | (({second})::pg_catalog.int8 & 4294967295))"
-    )
+    # Where the second one is negative, its sign flips the bits of the first.
+    return f"pg_catalog.int8send(({first}) * 4294967296 # ({second}))"
 
 
 def gather_arrays(name: str, expression: str) -> str:
@@ -70,6 +75,19 @@ def ragged(row: Row, name: str, lengths: IntArray) -> Ragged:
     first_element = np.cumsum(size) - size + 6
     items = sent[np.repeat(first_element, lengths) + 2 * within]
     return Ragged(offsets, items.astype(np.int64))
+
+
+def gather_texts(expression: str) -> str:
+    """Return the SELECT list that packs an expression of type text, for ``separated``.
+
+    They are put together as texts, since turning each into bytes takes longer than all the rest.
+    """
+    return f"pg_catalog.convert_to(pg_catalog.string_agg({expression}, '{_BETWEEN}'), 'UTF8')"
+
+
+def separated(sent: bytes | None) -> bytes:
+    """Return what ``gather_texts`` has packed, with a zero byte between any two texts."""
+    return with_zero_bytes(sent or b"", _BETWEEN.encode())
 
 
 def literal(column: IntArray) -> str:

@@ -20,7 +20,7 @@ from pg_mdistinct.server.catalog import Dataset
 from pg_mdistinct.server.column_values import ColumnValues, Numbers
 from pg_mdistinct.server.errors import NAMED_AT_MOST
 from pg_mdistinct.server.latest import Latest
-from pg_mdistinct.server.packed import Integers, gather_arrays, literal, ragged
+from pg_mdistinct.server.packed import Integers, gather_arrays, gather_texts, literal, ragged
 from pg_mdistinct.server.plpython import Plpy, Result, Row, run
 from pg_mdistinct.server.qi_types import SET, QiType, qi_type_of
 from pg_mdistinct.server.relations import relations_of
@@ -129,7 +129,7 @@ def read(plpy: Plpy, staged: Staged) -> Rows | None:
     kinds = dict(zip(columns, staged.qi, strict=True))
     small = {name[2:]: name for name in columns if kinds[name].send == _SMALL_INTEGER}
     integers = Integers(seq="v.seq", value="v.value", **small)
-    packed = {"record_ids": column_values.packed_texts("v.record_id")} | {
+    packed = {"record_ids": gather_texts("v.record_id")} | {
         name[2:]: column_values.packed(kinds[name], name)
         for name in columns
         if name[2:] not in small

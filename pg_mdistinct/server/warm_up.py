@@ -10,7 +10,7 @@ from pg_mdistinct.core.knowledge import recall
 from pg_mdistinct.core.model import M_DISTINCT, UpdateModel
 from pg_mdistinct.core.publication import Release, plan_release
 from pg_mdistinct.core.snapshot import QiColumn, Snapshot
-from pg_mdistinct.core.texts import TextIndex, Texts
+from pg_mdistinct.core.texts import TextIndex, Texts, with_zero_bytes
 from pg_mdistinct.core.update_graph import risks
 from pg_mdistinct.core.verify import find_violations
 from pg_mdistinct.server.errors import entry_point
@@ -24,6 +24,7 @@ def compile_core(plpy: Plpy) -> None:
     """Run every kernel: publish twice under models of different kinds, and verify."""
     apart = np.arange(VALUES) // 4
     TextIndex(Texts.of("abc"), 0).find(Texts.of("cd"))
+    with_zero_bytes(b"a, b", b", ")
     for reach in (apart[:, None] == apart, _chain()):
         model = UpdateModel(_equally_likely(reach), np.ones(VALUES, bool), "abcdefgh")
         # For records that were away.

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
-from pg_mdistinct.core.arrays import IntArray, Ragged
+from pg_mdistinct.core.arrays import IntArray, Ragged, ranked
 from pg_mdistinct.core.publication import Release
 from pg_mdistinct.core.texts import TextIndex, Texts
 from pg_mdistinct.server import latest
@@ -94,9 +92,11 @@ def _write_groups(
         numbers[f"q{i}"] = which + 1
         different.append(shown)
         joins.append(
-            f" LEFT JOIN (SELECT s.number, s.shown::{column.type.generalized} AS shown"
-            f" FROM pg_catalog.unnest(${i + 1}) WITH ORDINALITY AS s (shown, number)"
-            f" OFFSET 0) AS s{i} ON s{i}.number = g.q{i}"
+            # Distinct as they are: else more rows are expected, and sorted, for a merge join.
+            f" LEFT JOIN (SELECT DISTINCT ON (number) s.number::int4 AS number,"
+            f" s.shown::{column.type.generalized} AS shown"
+            f" FROM pg_catalog.unnest(${i + 1}) WITH ORDINALITY AS s (shown, number))"
+            f" AS s{i} ON s{i}.number = g.q{i}"
         )
     unnested = "".join(
         f", pg_catalog.unnest(${i}::int4[]) AS {name}"
@@ -122,7 +122,7 @@ def _ranges(column: ReadColumn, low: IntArray, high: IntArray) -> tuple[list[str
     """Return the literals of different ranges, and which of them each group shows."""
     assert column.type.bounds is not None
     width = len(column.texts)
-    pairs, which = np.unique(low * width + high, return_inverse=True)
+    pairs, which = ranked(low * width + high)
     lows, highs = column.type.bounds(column.texts)
     ends = zip((pairs // width).tolist(), (pairs % width).tolist(), strict=True)
     return [lows[a] + highs[b] for a, b in ends], which

@@ -19,7 +19,7 @@ from pg_mdistinct.core.family import (
     choose_groups,
 )
 from pg_mdistinct.core.model import UpdateModel
-from pg_mdistinct.core.programme import Packing
+from pg_mdistinct.core.programme import Packings
 from pg_mdistinct.core.signature import Signature
 from pg_mdistinct.core.templates import value_types
 
@@ -122,14 +122,15 @@ def test_the_rest_lacks_no_more_than_all_did(
 
 
 def test_large_programmes_are_not_begun_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    solved = []
-    maximize = Packing.maximize
+    solved: list[int] = []
+    maximize = Packings.maximize
 
-    def counted(packing: Packing, gain: FloatArray) -> FloatArray:
-        solved.append(len(gain))
-        return maximize(packing, gain)
+    def counted(packings: Packings, gain: FloatArray) -> FloatArray:
+        amounts = maximize(packings, gain)
+        solved.extend(len(gain) for _ in amounts)
+        return amounts
 
-    monkeypatch.setattr(Packing, "maximize", counted)
+    monkeypatch.setattr(Packings, "maximize", counted)
     new = np.random.default_rng(0).integers(0, 10, (2, 1_000))
     chosen = choose_groups(new, NOTHING, 4, value_types(classes_model(200, 5)))
     assert left_over(new, chosen).sum() < new.sum() / 3

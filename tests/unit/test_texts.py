@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pg_mdistinct.core.texts import TextIndex, Texts
+from pg_mdistinct.core.texts import TextIndex, Texts, with_zero_bytes
 
 # PostgreSQL's texts hold any character but this one; few letters make equal texts likely.
 texts = st.lists(
@@ -24,6 +24,12 @@ def test_texts_come_back(given: list[str]) -> None:
     assert backwards.decoded() == given[::-1]
     again = Texts.separated(backwards.joined(), len(given))
     assert again.decoded() == given[::-1]
+
+
+@given(texts, st.sampled_from(["\x01", "b", "ab", "aab", "\x01ab"]))
+def test_what_stands_between_texts_becomes_a_zero_byte(given: list[str], between: str) -> None:
+    packed = between.join(given).encode()
+    assert with_zero_bytes(packed, between.encode()) == packed.replace(between.encode(), b"\0")
 
 
 @given(texts)
