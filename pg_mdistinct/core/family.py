@@ -13,13 +13,13 @@ What is left must be m-eligible: of the k most frequent values no more than k a 
 
 All these numbers are at least 0, so the linear relaxation is a packing programme, and its solution
 may be rounded down. It is solved region by region, since groups should lie in one region; what is
-left goes on to the next one.
+left goes on to a region next door. Regions come first where one value prevails the most: those
+after them may have room for it.
 
 Many solutions take everybody. The best one makes the narrowest groups. The width that n groups of
 j types lose together is about √(j n), a concave cost, so a few large signatures are better than
-many small ones. And where a value must be in nearly every group, groups have little choice. The
-programme is solved for the cost of one more group at the sizes of the solution before, from
-several random beginnings, and the least costly solution is taken.
+many small ones: the programme is solved for the cost of one more group at the sizes of the solution
+before. The smaller the regions, the less it matters from where that begins.
 """
 
 from __future__ import annotations
@@ -33,33 +33,19 @@ import numpy as np
 
 from pg_mdistinct.core.arrays import FloatArray, IntArray
 from pg_mdistinct.core.flow import Network
-from pg_mdistinct.core.programme import Packings
+from pg_mdistinct.core.programme import Packing
 from pg_mdistinct.core.signature import Signature
 from pg_mdistinct.core.templates import ValueTypes
 
 LONGEST_LIST = 500
 """Sets of j types are considered if there are not more of them."""
 
-BEGINNINGS = 200
-RECORDS_A_BEGINNING = 100
-MOST_EFFORT = 4_000_000_000
-"""For a few records it is not worth trying long; large programmes are not begun often, since each
-time takes long. That is enough for all beginnings of ten classes of values, and some seconds."""
+ROUNDS = 6
+LARGE = 100_000
+"""Programmes are solved so often, but those with more numbers than that only once."""
 
-ROUNDS = 3
-COST_SHARE = 0.2
+COST_SHARE = 0.4
 """What the cost of a group counts, against placing it at all."""
-
-EXPONENTS = (0.5, 0.8, 1.0, 1.3)
-"""Beginnings differ in how fast the cost of a group is said to grow with its number of types."""
-
-TYPES_EXPONENT = 0.5
-TIGHT_FROM = 0.6
-TIGHTNESS_COST = 0.065
-"""What solutions are judged by, as fitted to the widths of a hundred of them."""
-
-LOOSENESS = 0.9
-"""Buckets are filled up to this share of Hall's bounds: tight ones leave no choice of company."""
 
 HELD_BACK = 8
 """In groups: room that is left in old buckets, since groups may be taken out again later on."""
@@ -104,7 +90,8 @@ def choose_groups(
     family = _Family(new, around, m, types)
     if not len(family.types_of):
         return []
-    groups, taken = family.deal(new, family.best_gain(new, progress))
+    gain = family.gain(new, lambda share: progress(share / 2))
+    groups, taken = family.deal(new, gain, lambda share: progress((1 + share) / 2))
     return [
         Chosen(list(family.types_of[s]) * int(family.each[s]), int(groups[s]), taken[s])
         for s in np.flatnonzero(groups)
@@ -135,43 +122,32 @@ class _Family:
         for s, chosen in enumerate(self.types_of):
             self.takes[list(chosen), s] = self.each[s]
 
-    def gain(self, sizes: FloatArray, types: FloatArray) -> FloatArray:
-        """Return what a group more is worth: less with many types, or in a small bucket."""
-        cost = types / np.sqrt(1.0 + sizes)
+    def gain(self, new: IntArray, progress: Callable[[float], None]) -> FloatArray:
+        """Return what one more group is worth: less with many types, or in a small bucket."""
+        everybody = new.sum(axis=0)
+        regions = [
+            _Region(self, records, self.old[:, r], everybody).programme
+            for r, records in enumerate(new)
+        ]
+        programmes = [Packing(*programme) for programme in regions]
+        rounds = 1 if max(columns.size for columns, _ in regions) > LARGE else ROUNDS
+        sizes = self.old_groups + everybody.sum() / self.m / len(self.types_of)
+        for done in range(rounds):
+            gain = self._gain(sizes)
+            sizes = self.old_groups.astype(np.float64)
+            for r, programme in enumerate(programmes):
+                progress((done + r / len(programmes)) / rounds)
+                sizes += programme.maximize(gain)
+        return self._gain(sizes)
+
+    def _gain(self, sizes: FloatArray) -> FloatArray:
+        cost = np.sqrt(self.m / self.each / (1.0 + sizes))
         gain: FloatArray = 1.0 - COST_SHARE * cost / cost.max()
         return gain
 
-    def best_gain(self, new: IntArray, progress: Callable[[float], None]) -> FloatArray:
-        """Return the gain whose solution places the most groups, at the least cost."""
-        everybody = new.sum(axis=0)
-        regions = [_Region(self, n, self.old[:, r], everybody) for r, n in enumerate(new)]
-        programmes = Packings([region.programme for region in regions])
-        tightness = _Tightness(self, new)
-        types = [(self.m / self.each) ** exponent for exponent in EXPONENTS]
-        # Always the same beginnings, so that the same data get groups of the same quality.
-        rng = np.random.default_rng(len(self.types_of))
-        most = int(new.sum()) / self.m
-        best, least = np.ones(len(self.types_of)), np.inf
-        more = MOST_EFFORT // programmes.effort
-        beginnings = 1 + min(int(new.sum()) // RECORDS_A_BEGINNING, BEGINNINGS, more)
-        for beginning in range(beginnings):
-            sizes: FloatArray = self.old_groups + rng.random(len(self.types_of)) ** 2 * most / 4
-            for turn in range(ROUNDS):
-                progress((beginning + turn / ROUNDS) / beginnings)
-                gain = self.gain(sizes, types[beginning % len(types)])
-                amounts = programmes.maximize(gain)
-                sizes = self.old_groups + amounts.sum(axis=0)
-            cost = self._cost(sizes, most) + TIGHTNESS_COST * tightness.of(amounts)
-            if cost < least:
-                best, least = gain, cost
-        return best
-
-    def _cost(self, sizes: FloatArray, most: float) -> float:
-        missing = most - float((sizes - self.old_groups).sum())
-        width = float(((self.m / self.each) ** TYPES_EXPONENT * np.sqrt(sizes)).sum())
-        return self.m * missing + width
-
-    def deal(self, new: IntArray, gain: FloatArray) -> tuple[IntArray, IntArray]:
+    def deal(
+        self, new: IntArray, gain: FloatArray, progress: Callable[[float], None]
+    ) -> tuple[IntArray, IntArray]:
         """Go from region to region; return the groups by signature, and the records that they take.
 
         The records are counted by signature, region and value.
@@ -179,17 +155,27 @@ class _Family:
         groups, taken = np.zeros_like(self.old_groups), np.zeros_like(self.old)
         room = self.old_groups[:, None] - self.old.sum(axis=1)
         room[self.old_groups > 0] -= HELD_BACK
-        left, everybody = np.zeros_like(new[0]), new.sum(axis=0)
-        for r, counts in enumerate(new):
-            left += counts
-            region = _Region(self, left, self.old[:, r], everybody)
-            amounts = Packings([region.programme]).maximize(gain)[0]
+        left, everybody = new.copy(), new.sum(axis=0)
+        order = _hardest_first(new, self.m)
+        for done, r in enumerate(order):
+            progress(done / len(order))
+            region = _Region(self, left[r], self.old[:, r], everybody)
+            amounts = Packing(*region.programme).maximize(gain)
             more, taken[:, r] = region.deal(amounts, room)
             groups += more
             room += more[:, None] - taken[:, r]
-            left -= taken[:, r].sum(axis=0)
             everybody -= taken[:, r].sum(axis=0)
+            if done + 1 < len(order):
+                next_door = min(order[done + 1 :], key=lambda other, r=r: other ^ r)  # type: ignore[misc]
+                left[next_door] += left[r] - taken[:, r].sum(axis=0)
         return groups, taken
+
+
+def _hardest_first(new: IntArray, m: int) -> list[int]:
+    """Order regions by how many records of their most frequent value are too many for them."""
+    too_many = new.max(axis=1, initial=0) - new.sum(axis=1) / m
+    order: list[int] = np.argsort(-too_many, kind="stable").tolist()
+    return order
 
 
 def _type_sets(present: IntArray, m: int, types: ValueTypes) -> list[tuple[int, ...]]:
@@ -201,35 +187,6 @@ def _type_sets(present: IntArray, m: int, types: ValueTypes) -> list[tuple[int, 
         if comb(len(able), j) <= LONGEST_LIST:
             listed += combinations(able, j)
     return listed
-
-
-class _Tightness:
-    """How little choice the records of all regions have, given how many groups take them."""
-
-    def __init__(self, family: _Family, new: IntArray) -> None:
-        m = family.m
-        together = new + family.old.sum(axis=0)
-        beyond = np.array(
-            [
-                [_beyond_most_frequent(counts[values], m) for values in family.members]
-                for counts in together
-            ]
-        )
-        self._old_groups = family.old.sum(axis=2).T / m
-        self._records = beyond[:, :, :1]
-        self._most_frequent = beyond[:, :, :1] - beyond[:, :, 1:]
-        k = np.arange(1, m)[None, :, None]
-        self._slots = np.minimum(family.takes[:, None, :], k).astype(np.float64)
-
-    def of(self, amounts: FloatArray) -> float:
-        """Return how many records find that the k most frequent values fill their slots.
-
-        Each type of each region counts with its records, times the square of what its slots are
-        filled beyond the usual.
-        """
-        slots = np.einsum("tks,rs->rtk", self._slots, amounts + self._old_groups)
-        filled = self._most_frequent / np.maximum(slots, 1.0)
-        return float((self._records * np.maximum(filled - TIGHT_FROM, 0.0) ** 2).sum())
 
 
 class _Region:
@@ -262,7 +219,7 @@ class _Region:
         beyond = np.array([_beyond_most_frequent(together[values], m) for values in members])
         # Not by the operator @: see core/products.py.
         taken = np.einsum("tks,s->tk", slots, self.old.sum(axis=1) / m)
-        limits = np.maximum(LOOSENESS * beyond - taken, 0.0)
+        limits = np.maximum(beyond - taken, 0.0)
         limits[:, 0] = [self.new[values].sum() for values in members]
         return slots.reshape(-1, slots.shape[-1]), limits.reshape(-1)
 

@@ -6,8 +6,6 @@ the simplex method needs no first phase, may stop at any moment, and a solution 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from numba import njit
 
@@ -19,44 +17,27 @@ PIVOTS_A_ROW = 20
 """Beyond so many pivots the gain is not worth the time; what was found by then is feasible."""
 
 
-class Packings:
-    """Programmes for the same gain, which are solved for one after another from where they stand.
+class Packing:
+    """A programme that is solved for one gain after another, each time from where it stands.
 
-    Each is given by its columns A and its limits b; all have the same number of columns. A tableau
-    has a row for each unknown of the basis and a column for each other one; the last column is the
-    stock. Unknowns 0 to rows - 1 are what is left over of each good.
+    It is given by its columns A and its limits b. The tableau has a row for each unknown of the
+    basis and a column for each other one; the last column is the stock. Unknowns 0 to rows - 1 are
+    what is left over of each good.
     """
 
-    def __init__(self, programmes: Sequence[tuple[FloatArray, FloatArray]]) -> None:
-        rows = max(len(limits) for _, limits in programmes)
-        width = programmes[0][0].shape[1]
-        # Goods that nothing needs make up for missing rows.
-        self._tableaux = np.zeros((len(programmes), rows, width + 1))
-        for tableau, (columns, limits) in zip(self._tableaux, programmes, strict=True):
-            tableau[: len(columns), :width] = columns
-            # Slightly different limits, so that the method never walks in a circle.
-            apart = PERTURBATION * np.arange(1, len(limits) + 1) / max(len(limits), 1)
-            tableau[: len(limits), width] = limits + apart
-        self._basis = np.tile(np.arange(rows), (len(programmes), 1))
-        self._others = np.tile(np.arange(rows, rows + width), (len(programmes), 1))
-
-    @property
-    def effort(self) -> int:
-        """Return about how many numbers a solution looks at: all, in a step for every row."""
-        programmes, rows, width = self._tableaux.shape
-        return int(programmes * rows * rows * width)
+    def __init__(self, columns: FloatArray, limits: FloatArray) -> None:
+        rows, width = columns.shape
+        # Slightly different limits, so that the method never walks in a circle.
+        apart = PERTURBATION * np.arange(1, rows + 1) / max(rows, 1)
+        self._tableau = np.column_stack([columns, limits + apart])
+        self._basis = np.arange(rows)
+        self._others = np.arange(rows, rows + width)
 
     def maximize(self, gain: FloatArray) -> FloatArray:
-        """Return how much of each column to take, a row for each programme."""
-        amounts = np.zeros((len(self._tableaux), len(gain)))
-        _maximize_all(self._tableaux, self._basis, self._others, gain, amounts)
+        """Return how much of each column to take."""
+        amounts = np.zeros(len(gain))
+        _maximize(self._tableau, self._basis, self._others, gain, amounts)
         return amounts
-
-
-@njit(cache=True)
-def _maximize_all(tableaux, basis, others, gain, amounts):  # type: ignore[no-untyped-def]
-    for i in range(len(tableaux)):
-        _maximize(tableaux[i], basis[i], others[i], gain, amounts[i])
 
 
 @njit(cache=True)

@@ -44,7 +44,8 @@ class BucketTable:
 class Release:
     """A release before it is written; groups are numbered at random, gid = number + 1.
 
-    ``bucket`` is that of each record, ``placements`` say what stands where in each bucket.
+    ``bucket`` is that of each record, ``placements`` say what stands where in each bucket, and
+    ``kinds`` number the values of each bucket so that those which fit the same entries are alike.
     """
 
     group: IntArray
@@ -57,13 +58,15 @@ class Release:
     buckets: BucketTable
     bucket: IntArray
     placements: list[Placement]
+    kinds: IntArray
 
     def entry(self, value: IntArray) -> IntArray:
         """Return at which entry of its bucket each record stands, given the records' values."""
         entry = np.empty(len(value), dtype=np.int64)
         for number, placement in enumerate(self.placements):
             rows = np.flatnonzero(self.bucket == number)
-            entry[rows] = _entries(self.buckets.multiplicity[number], placement, value[rows])
+            kinds, multiplicity = self.kinds[number], self.buckets.multiplicity[number]
+            entry[rows] = _entries(multiplicity, placement, kinds, kinds[value[rows]])
         return entry
 
 
@@ -111,7 +114,8 @@ def plan_release(
     position = scaled_positions(snapshot)
     assignment = assign(snapshot, position, model, m, variant, rng, progress)
     groups = _split_all(snapshot, position, assignment, rng, progress)
-    _refine(groups, snapshot, position, assignment, rng, progress)
+    kinds = np.array([_kinds(bucket) for bucket in assignment.buckets])
+    _refine(groups, snapshot, position, assignment.of_record, kinds, rng, progress)
     progress("generalize", 0.0)
     codes = counterfeit_codes(
         snapshot, position, groups.of_record, groups.bucket, groups.of_counterfeit, rng
@@ -120,7 +124,7 @@ def plan_release(
     of_record, of_counterfeit = shuffled[groups.of_record], shuffled[groups.of_counterfeit]
     shown = generalize(snapshot, of_record, len(shuffled), of_counterfeit, codes)
     progress("generalize", 1.0)
-    return _release(snapshot, assignment, groups, of_record, of_counterfeit, shown)
+    return _release(snapshot, assignment, groups, kinds, of_record, of_counterfeit, shown)
 
 
 def _split_all(
@@ -171,20 +175,22 @@ def _refine(
     groups: _Groups,
     snapshot: Snapshot,
     position: Positions,
-    assignment: Assignment,
+    bucket: IntArray,
+    kinds: IntArray,
     rng: np.random.Generator,
     progress: Progress,
 ) -> None:
     """Tighten the groups; where a record goes to another bucket, another comes from there."""
     if not len(snapshot):
         return
-    fakes = len(groups.counterfeit_value)
-    kinds = np.array([_kinds(bucket) for bucket in assignment.buckets])
-    kind = kinds[assignment.of_record, snapshot.value]
+    nobody = np.full(len(groups.counterfeit_value), -1)
+    kind = bucket * (kinds.max() + 1) + kinds[bucket, snapshot.value]
+    sorts = np.unique(kinds, axis=1, return_inverse=True)[1].reshape(-1)
+    sort = np.where(snapshot.last_group < 0, sorts[snapshot.value], -1)
     members = Members(
         value=np.concatenate([snapshot.value, groups.counterfeit_value]),
-        kind=np.concatenate([assignment.of_record * (kinds.max() + 1) + kind, np.full(fakes, -1)]),
-        is_new=np.concatenate([snapshot.last_group < 0, np.zeros(fakes, dtype=np.bool_)]),
+        kind=np.concatenate([kind, nobody]),
+        sort=np.concatenate([sort, nobody]),
         position=position,
     )
     refine(
@@ -206,21 +212,23 @@ def _kinds(bucket: Bucket) -> IntArray:
     return kind.reshape(-1)
 
 
-def _entries(multiplicity: list[int], placement: Placement, value: IntArray) -> IntArray:
-    """Say which entry each record stands at: entries of one type are taken in turn."""
-    entry = np.empty(len(value), dtype=np.int64)
+def _entries(
+    multiplicity: list[int], placement: Placement, kinds: IntArray, kind: IntArray
+) -> IntArray:
+    """Say which entry each record stands at, by its kind: entries of one type are taken in turn."""
+    entry = np.empty(len(kind), dtype=np.int64)
     first_entry = np.cumsum([0, *multiplicity])
-    by_value = np.argsort(value, kind="stable")
+    by_kind = np.argsort(kind, kind="stable")
     turn = np.zeros(len(multiplicity), dtype=np.int64)
     at = 0
-    for v in np.unique(value):
-        left = int((value == v).sum())
-        for cell in np.flatnonzero(placement.value == v):
-            kind = placement.entry_type[cell]
+    for number in np.unique(kind):
+        left = int((kind == number).sum())
+        for cell in np.flatnonzero(kinds[placement.value] == number):
+            where = placement.entry_type[cell]
             taken = min(left, int(placement.rows[cell]))
-            turns = turn[kind] + np.arange(taken)
-            entry[by_value[at : at + taken]] = first_entry[kind] + turns % multiplicity[kind]
-            turn[kind] += taken
+            turns = turn[where] + np.arange(taken)
+            entry[by_kind[at : at + taken]] = first_entry[where] + turns % multiplicity[where]
+            turn[where] += taken
             at, left = at + taken, left - taken
     return entry
 
@@ -229,6 +237,7 @@ def _release(
     snapshot: Snapshot,
     assignment: Assignment,
     groups: _Groups,
+    kinds: IntArray,
     of_record: IntArray,
     of_counterfeit: IntArray,
     shown: Generalized,
@@ -249,6 +258,7 @@ def _release(
         buckets=_table(assignment),
         bucket=groups.bucket[groups.of_record],
         placements=groups.placements,
+        kinds=kinds,
     )
 
 

@@ -2,7 +2,8 @@
 
 Within a bucket, two members may change places if every entry that takes the value of one takes
 that of the other, and neither group has the other's value already. Between buckets they may if
-both are new and have the same value: a new record has no signature yet that it must keep.
+both are new and every entry of all buckets takes both of their values or neither: a new record has
+no signature yet that it must keep.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from pg_mdistinct.core.arrays import BoolArray, IntArray
+from pg_mdistinct.core.arrays import IntArray, stable_order
 from pg_mdistinct.core.curve import along_curve
 from pg_mdistinct.core.side_by_side import Breathe, side_by_side
 
@@ -36,15 +37,16 @@ LEAST_GAIN = np.float32(1e-6)
 
 @dataclass(frozen=True)
 class Members:
-    """All rows, real records first: value, kind, whether new, and the position of the real ones.
+    """All rows, real records first: value, kind, sort, and the position of the real ones.
 
     Rows of one kind stand in for each other. Kinds are numbered through all buckets, so rows of
-    different buckets differ in kind; counterfeits have kind -1 and stay where they are.
+    different buckets differ in kind; counterfeits have kind -1 and stay where they are. New records
+    of one sort stand in for each other in all buckets; whoever is not new has sort -1.
     """
 
     value: IntArray
     kind: IntArray
-    is_new: BoolArray
+    sort: IntArray
     position: npt.NDArray[np.float32]
 
 
@@ -66,12 +68,12 @@ def refine(
     rounds = min(max(MOST_GROUPS // len(bucket), 1), MOST_ROUNDS)
     window = WINDOWS[len(bucket) > MOST_GROUPS]
     passes = [across for _ in range(rounds) for across in (False, True)]
-    if not members.is_new.any():
+    if members.sort.max(initial=-1) < 0:
         passes = [False] * rounds
     for done, across in enumerate(passes):
         if done:
             place = along_curve(_centres(seats.kind, seats.position), rng)
-            order = np.argsort(place) if across else np.lexsort((place, bucket[number]))
+            order = stable_order(place) if across else np.lexsort((place, bucket[number]))
             seats, number = seats.take(order), number[order]
         parts = np.array_split(np.arange(len(bucket)), -(-len(bucket) // GROUPS_AT_ONCE))
         side_by_side(
@@ -93,7 +95,7 @@ class _Seats:
     row: npt.NDArray[np.int32]
     value: npt.NDArray[np.int32]
     kind: npt.NDArray[np.int32]
-    is_new: BoolArray
+    sort: npt.NDArray[np.int32]
     position: npt.NDArray[np.float32]
 
     def take(self, groups: IntArray) -> _Seats:
@@ -102,7 +104,7 @@ class _Seats:
             self.row[groups],
             self.value[groups],
             self.kind[groups],
-            self.is_new[groups],
+            self.sort[groups],
             self.position[groups],
         )
 
@@ -114,19 +116,19 @@ def _seats(group: IntArray, groups: int, members: Members) -> _Seats:
         np.full((groups, size), -1, dtype=np.int32),
         np.full((groups, size), -1, dtype=np.int32),
         np.full((groups, size), -1, dtype=np.int32),
-        np.zeros((groups, size), dtype=np.bool_),
+        np.full((groups, size), -1, dtype=np.int32),
         np.zeros((groups, size, members.position.shape[1]), dtype=np.float32),
     )
     _seat(
         group,
         members.value,
         members.kind,
-        members.is_new,
+        members.sort,
         members.position,
         seats.row,
         seats.value,
         seats.kind,
-        seats.is_new,
+        seats.sort,
         seats.position,
     )
     return seats
@@ -134,7 +136,7 @@ def _seats(group: IntArray, groups: int, members: Members) -> _Seats:
 
 @njit(cache=True)
 def _seat(  # type: ignore[no-untyped-def]
-    group, value, kind, is_new, position, row, seat_value, seat_kind, seat_is_new, seat_position
+    group, value, kind, sort, position, row, seat_value, seat_kind, seat_sort, seat_position
 ):
     """Give each row the next seat of its group; counterfeits, which come last, have no place."""
     taken = np.zeros(len(row), dtype=np.int64)
@@ -145,7 +147,7 @@ def _seat(  # type: ignore[no-untyped-def]
         row[g, seat] = i
         seat_value[g, seat] = value[i]
         seat_kind[g, seat] = kind[i]
-        seat_is_new[g, seat] = is_new[i]
+        seat_sort[g, seat] = sort[i]
         if i < len(position):
             for a in range(position.shape[1]):
                 seat_position[g, seat, a] = position[i, a]
@@ -182,7 +184,7 @@ def _exchange_some(seats: _Seats, across: bool, window: int, part: slice, _: Bre
         seats.row[part],
         seats.value[part],
         seats.kind[part],
-        seats.is_new[part],
+        seats.sort[part],
         seats.position[part],
         across,
         window,
@@ -190,7 +192,7 @@ def _exchange_some(seats: _Seats, across: bool, window: int, part: slice, _: Bre
 
 
 @njit(cache=True, nogil=True)
-def _exchange(row, value, kind, is_new, position, across, window):  # type: ignore[no-untyped-def]
+def _exchange(row, value, kind, sort, position, across, window):  # type: ignore[no-untyped-def]
     """Go through all pairs of neighbours once, and exchange the two members that gain the most.
 
     A kind belongs to the seat: whoever comes from another bucket takes it over.
@@ -205,11 +207,11 @@ def _exchange(row, value, kind, is_new, position, across, window):  # type: igno
     for g in range(groups):
         for h in range(g + 1, min(g + 1 + window, groups)):
             if _may_gain(g, h, low, high, width):
-                i, j = _best_pair(g, h, value, kind, is_new, position, across, low, high, width)
+                i, j = _best_pair(g, h, value, kind, sort, position, across, low, high, width)
                 if i >= 0:
                     row[g, i], row[h, j] = row[h, j], row[g, i]
                     value[g, i], value[h, j] = value[h, j], value[g, i]
-                    is_new[g, i], is_new[h, j] = is_new[h, j], is_new[g, i]
+                    sort[g, i], sort[h, j] = sort[h, j], sort[g, i]
                     for a in range(attributes):
                         x = position[g, i, a]
                         position[g, i, a] = position[h, j, a]
@@ -237,7 +239,7 @@ def _may_gain(g, h, low, high, width):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _best_pair(g, h, value, kind, is_new, position, across, low, high, width):  # type: ignore[no-untyped-def]
+def _best_pair(g, h, value, kind, sort, position, across, low, high, width):  # type: ignore[no-untyped-def]
     """Return which members of two groups to exchange, -1 if no exchange makes them narrower."""
     size, attributes = position.shape[1:]
     best, best_i, best_j = LEAST_GAIN, -1, -1
@@ -247,7 +249,8 @@ def _best_pair(g, h, value, kind, is_new, position, across, low, high, width):  
         for j in range(size):
             same = value[g, i] == value[h, j]
             if kind[h, j] < 0 or (
-                kind[g, i] != kind[h, j] and not (across and same and is_new[g, i] and is_new[h, j])
+                kind[g, i] != kind[h, j]
+                and not (across and sort[g, i] >= 0 and sort[g, i] == sort[h, j])
             ):
                 continue
             gain = width[g] + width[h]

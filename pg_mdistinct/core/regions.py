@@ -13,7 +13,7 @@ from numba import njit
 
 from pg_mdistinct.core.arrays import IntArray
 
-CUTS = 2
+CUTS = 5
 FEWEST = 256
 """Parts with fewer records are not cut any more: chance would rule there."""
 
@@ -21,12 +21,20 @@ Positions = npt.NDArray[np.float32]
 
 
 def regions(position: Positions, value: IntArray) -> IntArray:
-    """Return the region of each record; neighbouring regions have neighbouring numbers."""
-    parts = [np.arange(len(position))]
+    """Return the region of each record.
+
+    Numbers are those of the leaves of a binary tree: the later the cut between two regions, the
+    more leading digits they share.
+    """
+    parts = {0: np.arange(len(position))}
     for _ in range(CUTS):
-        parts = [half for part in parts for half in _halves(position, value, part)]
+        parts = {
+            2 * number + half: records
+            for number, part in parts.items()
+            for half, records in enumerate(_halves(position, value, part))
+        }
     region = np.zeros(len(position), dtype=np.int64)
-    for number, part in enumerate(parts):
+    for number, part in parts.items():
         region[part] = number
     return region
 

@@ -19,7 +19,7 @@ from pg_mdistinct.core.family import (
     choose_groups,
 )
 from pg_mdistinct.core.model import UpdateModel
-from pg_mdistinct.core.programme import Packings
+from pg_mdistinct.core.programme import Packing
 from pg_mdistinct.core.signature import Signature
 from pg_mdistinct.core.templates import value_types
 
@@ -121,26 +121,38 @@ def test_the_rest_lacks_no_more_than_all_did(
         assert fewest_groups(Bucket(signature, FIRST_TIME, standing.sum(axis=0))) <= groups
 
 
-def test_large_programmes_are_not_begun_often(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_programmes_are_not_solved_often(monkeypatch: pytest.MonkeyPatch) -> None:
     solved: list[int] = []
-    maximize = Packings.maximize
+    maximize = Packing.maximize
 
-    def counted(packings: Packings, gain: FloatArray) -> FloatArray:
-        amounts = maximize(packings, gain)
-        solved.extend(len(gain) for _ in amounts)
-        return amounts
+    def counted(packing: Packing, gain: FloatArray) -> FloatArray:
+        solved.append(len(gain))
+        return maximize(packing, gain)
 
-    monkeypatch.setattr(Packings, "maximize", counted)
+    monkeypatch.setattr(Packing, "maximize", counted)
     new = np.random.default_rng(0).integers(0, 10, (2, 1_000))
     chosen = choose_groups(new, NOTHING, 4, value_types(classes_model(200, 5)))
     assert left_over(new, chosen).sum() < new.sum() / 3
     assert set(solved) == {200}
-    assert len(solved) < 50
+    assert len(solved) == 4
+
+
+def test_what_a_region_cannot_take_goes_next_door() -> None:
+    """One value prevails in the first region, where no group has room for all who have it."""
+    new = np.full((4, 8), 40, dtype=np.int64)
+    new[0, 0] = 150
+    types = value_types(classes_model(1, 8))
+    (chosen,) = choose_groups(new, NOTHING, 4, types)
+    assert left_over(new, [chosen]).sum() < 40
+    here, next_door, *others = chosen.taken[:, 0].tolist()
+    assert here < 100
+    assert next_door > 80
+    assert max(others) < 50
 
 
 def test_choosing_tells_how_far_it_is_and_can_be_ended() -> None:
     model = classes_model(5, 10)
-    new = np.full((1, 50), 100, dtype=np.int64)
+    new = np.full((16, 50), 10, dtype=np.int64)
     shares: list[float] = []
     choose_groups(new, NOTHING, 4, value_types(model), shares.append)
     assert shares[0] == 0.0

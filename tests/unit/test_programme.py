@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pg_mdistinct.core.arrays import FloatArray
-from pg_mdistinct.core.programme import Packings
+from pg_mdistinct.core.programme import Packing
 
 
 def best_corner(columns: FloatArray, limits: FloatArray, gain: FloatArray) -> float:
@@ -42,16 +42,15 @@ def test_as_good_as_the_best_corner_one_gain_after_another(
     programme: tuple[FloatArray, FloatArray], seed: int
 ) -> None:
     columns, limits = programme
-    # Beside a larger one, which makes it larger than it is.
-    packings = Packings([(columns, limits), (np.ones((5, columns.shape[1])), np.arange(5.0))])
+    packing = Packing(columns, limits)
     rng = np.random.default_rng(seed)
     for _ in range(3):
         gain: FloatArray = rng.random((columns.shape[1],))
-        amounts = packings.maximize(gain)[0]
+        amounts = packing.maximize(gain)
         assert (amounts >= 0).all()
         assert (columns @ amounts <= limits + 1e-4).all()
         assert abs(float(gain @ amounts) - best_corner(columns, limits, gain)) < 1e-4
 
 
 def test_nothing_to_share_gives_nothing() -> None:
-    assert Packings([(np.ones((2, 3)), np.zeros(2))]).maximize(np.ones(3)).max() < 1e-5
+    assert Packing(np.ones((2, 3)), np.zeros(2)).maximize(np.ones(3)).max() < 1e-5

@@ -11,6 +11,11 @@ from pg_mdistinct.core.refine import Members, refine
 BUCKETS, GROUPS, SIZE, KINDS = 3, 40, 4, 2
 
 
+def sorts_of(seed: int) -> IntArray:
+    """Which values stand in for each other in all buckets: none, or those of one kind."""
+    return np.arange(5 * KINDS) if seed % 2 else np.arange(5 * KINDS) // 5
+
+
 def random_members(seed: int) -> tuple[IntArray, IntArray, Members]:
     """Groups of four in three buckets, two rows of each kind; every eighth row a counterfeit."""
     rng = np.random.default_rng(seed)
@@ -23,13 +28,14 @@ def random_members(seed: int) -> tuple[IntArray, IntArray, Members]:
     is_real = rng.random(len(group)) > 1 / 8
     order = np.concatenate([np.flatnonzero(is_real), np.flatnonzero(~is_real)])
     records = int(is_real.sum())
+    is_new = is_real[order] & (rng.random(len(group)) < 0.4)
     return (
         group[order],
         bucket,
         Members(
             value=value[order],
             kind=np.where(is_real, kind, -1)[order],
-            is_new=is_real[order] & (rng.random(len(group)) < 0.4),
+            sort=np.where(is_new, sorts_of(seed)[value[order]], -1),
             position=rng.random((records, 3)).astype(np.float32),
         ),
     )
@@ -57,13 +63,22 @@ def test_groups_get_narrower_and_keep_their_promises(seed: int) -> None:
     assert set(halves.tolist()) == {2}
     moved_out = np.flatnonzero(bucket[after] != bucket[before])
     assert len(moved_out) > 0
-    assert members.is_new[moved_out].all()
-    # Every bucket has the values that it had.
+    assert (members.sort[moved_out] >= 0).all()
+    # Every bucket has as many of each sort as it had.
+    sort = sorts_of(seed)[members.value]
     for b in range(BUCKETS):
-        was, now = (np.sort(members.value[bucket[g] == b]).tolist() for g in (before, after))
+        was, now = (np.sort(sort[bucket[g] == b]).tolist() for g in (before, after))
         assert was == now
     records = len(members.position)
     assert after[records:].tolist() == before[records:].tolist()
+
+
+def test_newcomers_of_one_sort_may_change_buckets_whatever_their_values() -> None:
+    before, bucket, members = random_members(0)
+    after = before.copy()
+    refine(after, bucket, members, np.random.default_rng(0))
+    values = [np.bincount(bucket[g] * 10 + members.value, minlength=30) for g in (before, after)]
+    assert values[0].tolist() != values[1].tolist()
 
 
 def test_work_can_be_ended() -> None:

@@ -10,15 +10,19 @@ from pg_mdistinct.core.regions import CUTS, FEWEST, regions
 
 def test_space_is_cut_where_the_values_differ() -> None:
     rng = np.random.default_rng(1)
-    position = rng.random((4_000, 3)).astype(np.float32)
+    position = rng.random((20_000, 3)).astype(np.float32)
     position[:, 1] = position[:, 1] > 0.4
-    value = rng.integers(0, 3, 4_000) + 3 * position[:, 1].astype(np.int64)
+    value = rng.integers(0, 3, 20_000) + 3 * position[:, 1].astype(np.int64)
     region = regions(position, value)
     assert len(np.unique(region)) == 2**CUTS
     for number in np.unique(region):
         inside = region == number
         assert np.ptp(position[inside, 1]) == 0.0
         assert inside.sum() >= FEWEST
+    for first in range(0, 2**CUTS, 2):
+        # What the last cut has parted is next to each other in all other respects.
+        pair = position[(region == first) | (region == first + 1)]
+        assert np.ptp(pair, axis=0).sum() < 1.5
 
 
 def test_a_few_records_stay_together() -> None:
