@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from pg_mdistinct.core.arrays import IntArray
+from pg_mdistinct.core.compiled import njit
 
 MOST_BITS = 60
 

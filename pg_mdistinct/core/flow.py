@@ -7,9 +7,9 @@ counterfeits take are all questions about integral flows.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from pg_mdistinct.core.arrays import BoolArray, IntArray
+from pg_mdistinct.core.compiled import njit
 
 UNBOUNDED = np.int64(1) << 40
 

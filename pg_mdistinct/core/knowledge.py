@@ -15,9 +15,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from pg_mdistinct.core.arrays import FloatArray, IntArray, Ragged, different
+from pg_mdistinct.core.compiled import njit
 from pg_mdistinct.core.history import History
 from pg_mdistinct.core.model import UpdateModel
 from pg_mdistinct.core.side_by_side import Breathe, side_by_side

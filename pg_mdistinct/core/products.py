@@ -7,7 +7,8 @@ end of the process stops it. Update models are small and mostly zeros, so it is 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from pg_mdistinct.core.compiled import njit
 
 
 @njit(cache=True)

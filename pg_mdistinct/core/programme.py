@@ -7,9 +7,9 @@ the simplex method needs no first phase, may stop at any moment, and a solution 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from pg_mdistinct.core.arrays import FloatArray
+from pg_mdistinct.core.compiled import njit
 
 TOLERANCE = 1e-9
 PERTURBATION = 1e-6
@@ -50,7 +50,7 @@ def _maximize(tableau, basis, others, gain, amounts):  # type: ignore[no-untyped
             promise[column] = gain[others[column] - rows]
     for row in range(rows):
         if basis[row] >= rows:
-            promise -= gain[basis[row] - rows] * tableau[row]
+            _subtract(promise, gain[basis[row] - rows], tableau[row])
     _improve(tableau, basis, others, promise)
     for row in range(rows):
         if basis[row] >= rows:
@@ -62,7 +62,10 @@ def _improve(tableau, basis, others, promise):  # type: ignore[no-untyped-def]
     """Bring in the unknown that promises the most, again and again, until none does."""
     rows, width = tableau.shape
     for _ in range(PIVOTS_A_ROW * rows):
-        entering = np.argmax(promise[: width - 1])
+        entering = 0
+        for column in range(width - 1):
+            if promise[column] > promise[entering]:
+                entering = column
         if promise[entering] <= TOLERANCE:
             return
         leaving, scarcest = -1, np.inf
@@ -81,12 +84,23 @@ def _change_places(tableau, promise, leaving, entering):  # type: ignore[no-unty
     """Solve the leaving row for the entering unknown, and put it into all the others."""
     pivot = tableau[leaving, entering]
     tableau[leaving, entering] = 1.0
-    tableau[leaving] /= pivot
+    for column in range(tableau.shape[1]):
+        tableau[leaving, column] /= pivot
     for row in range(len(tableau)):
         use = tableau[row, entering]
         if row != leaving and use != 0.0:
             tableau[row, entering] = 0.0
-            tableau[row] -= use * tableau[leaving]
+            _subtract(tableau[row], use, tableau[leaving])
     use = promise[entering]
     promise[entering] = 0.0
-    promise -= use * tableau[leaving]
+    _subtract(promise, use, tableau[leaving])
+
+
+@njit(cache=True)
+def _subtract(numbers, times, others):  # type: ignore[no-untyped-def]
+    """Subtract a multiple of other numbers: a loop is a fraction of the code of an expression.
+
+    How much code there is decides how long a session takes to load it.
+    """
+    for i in range(len(numbers)):
+        numbers[i] -= times * others[i]

@@ -14,9 +14,9 @@ from functools import partial
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from pg_mdistinct.core.arrays import IntArray, stable_order
+from pg_mdistinct.core.compiled import njit
 from pg_mdistinct.core.curve import along_curve
 from pg_mdistinct.core.side_by_side import Breathe, side_by_side
 

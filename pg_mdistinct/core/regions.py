@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from pg_mdistinct.core.arrays import IntArray
+from pg_mdistinct.core.compiled import njit
 
 CUTS = 5
 FEWEST = 256
@@ -61,7 +61,9 @@ def _told_by_value(position, value, part):  # type: ignore[no-untyped-def]
             sums[value[record], a] += position[record, a]
     told = np.zeros(attributes)
     for a in range(attributes):
-        mean = sums[:, a].sum() / len(part)
+        mean = 0.0
+        for v in range(values):
+            mean += sums[v, a] / len(part)
         for v in range(values):
             told[a] += records[v] * (sums[v, a] / max(records[v], 1.0) - mean) ** 2
     return told

@@ -20,10 +20,10 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from pg_mdistinct.core.arrays import BoolArray, IntArray, bits, stable_order
 from pg_mdistinct.core.buckets import Bucket, Placement
+from pg_mdistinct.core.compiled import njit
 from pg_mdistinct.core.curve import along_curve
 from pg_mdistinct.core.forest import as_forest
 
@@ -251,7 +251,12 @@ def _widest(position, order, start, end):  # type: ignore[no-untyped-def]
             sums[a] += x
             squares[a] += x * x
     count = max(end - start, 1)
-    return np.argmax(squares / count - (sums / count) ** 2)
+    widest, largest = 0, -1.0
+    for a in range(attributes):
+        variance = squares[a] / count - (sums[a] / count) ** 2
+        if variance > largest:
+            widest, largest = a, variance
+    return widest
 
 
 @njit(cache=True)

@@ -12,9 +12,9 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from pg_mdistinct.core.arrays import IntArray
+from pg_mdistinct.core.compiled import njit
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT = np.uint64(32)

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from pg_mdistinct.core.arrays import BoolArray, FloatArray, IntArray, Ragged, different
+from pg_mdistinct.core.compiled import njit
 from pg_mdistinct.core.history import History
 from pg_mdistinct.core.model import UpdateModel
 

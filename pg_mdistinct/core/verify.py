@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from pg_mdistinct.core.arrays import BoolArray, IntArray
+from pg_mdistinct.core.compiled import njit
 from pg_mdistinct.core.history import History
 from pg_mdistinct.core.model import M_DISTINCT_STAR, UpdateModel
 from pg_mdistinct.core.update_graph import Progress, beliefs_in_parts

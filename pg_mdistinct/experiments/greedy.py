@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from pg_mdistinct.core.arrays import IntArray
+from pg_mdistinct.core.compiled import njit
 from pg_mdistinct.workload import OCCUPATIONS, QI_COLUMNS, SnapshotArray
 
 NOWHERE = -1

@@ -8,10 +8,10 @@ values" are usual: ℓ different ones, or none in more than one record in ℓ.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from pg_mdistinct.core import errors
 from pg_mdistinct.core.arrays import IntArray
+from pg_mdistinct.core.compiled import njit
 from pg_mdistinct.core.errors import MdistinctError
 
 DISTINCT, FREQUENCY = 0, 1

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Concatenate, ParamSpec, TypeVar
 
 from pg_mdistinct.core.errors import MdistinctError
+from pg_mdistinct.core.garbage import uncollected
 from pg_mdistinct.server import caller
 from pg_mdistinct.server.plpython import Plpy, detail_and_hint_of, sqlstate_of
 
@@ -34,7 +35,9 @@ def entry_point(
     @functools.wraps(function)
     def call(plpy: Plpy, /, *args: P.args, **kwargs: P.kwargs) -> T:
         try:
-            return function(plpy, *args, **kwargs)
+            # Arrays need no collector, and loading kernels for the first time has much to make.
+            with uncollected():
+                return function(plpy, *args, **kwargs)
         except MdistinctError as error:
             told = error
         except plpy.SPIError as error:
