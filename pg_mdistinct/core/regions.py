@@ -26,6 +26,8 @@ def regions(position: Positions, value: IntArray) -> IntArray:
     Numbers are those of the leaves of a binary tree: the later the cut between two regions, the
     more leading digits they share.
     """
+    # One layout, so that one kernel serves all who call.
+    position, value = np.ascontiguousarray(position), np.ascontiguousarray(value)
     parts = {0: np.arange(len(position))}
     for _ in range(CUTS):
         parts = {
@@ -43,7 +45,8 @@ def _halves(position: Positions, value: IntArray, part: IntArray) -> list[IntArr
     """Cut along the attribute that tells most of the value, where it is nearest the middle."""
     if len(part) < 2 * FEWEST or not position.shape[1]:
         return [part]
-    along = position[part, int(np.argmax(_told_by_value(position, value, part)))]
+    told = _told_by_value(position, value, int(value.max()) + 1, part)
+    along = position[part, int(np.argmax(told))]
     middle = np.partition(along, len(along) // 2)[len(along) // 2]
     below, up_to = along < middle, along <= middle
     left = below if abs(below.mean() - 0.5) < abs(up_to.mean() - 0.5) else up_to
@@ -51,9 +54,9 @@ def _halves(position: Positions, value: IntArray, part: IntArray) -> list[IntArr
 
 
 @njit(cache=True)
-def _told_by_value(position, value, part):  # type: ignore[no-untyped-def]
+def _told_by_value(position, value, values, part):  # type: ignore[no-untyped-def]
     """Return by attribute how far apart records of different values lie: the variance between."""
-    attributes, values = position.shape[1], value.max() + 1
+    attributes = position.shape[1]
     records, sums = np.zeros(values), np.zeros((values, attributes))
     for record in part:
         records[value[record]] += 1

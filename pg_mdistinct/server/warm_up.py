@@ -1,14 +1,19 @@
-"""Publishes something tiny, so that Numba compiles when installing, never when publishing."""
+"""Publishes something tiny, so that all is compiled when installing, never when publishing."""
 
 from __future__ import annotations
 
+import compileall
+from pathlib import Path
+
 import numpy as np
 
+import pg_mdistinct
 from pg_mdistinct.core.arrays import BoolArray, FloatArray, IntArray, Ragged
 from pg_mdistinct.core.history import sorted_history
 from pg_mdistinct.core.knowledge import recall
 from pg_mdistinct.core.model import M_DISTINCT, UpdateModel
 from pg_mdistinct.core.publication import Release, plan_release
+from pg_mdistinct.core.regions import FEWEST, regions
 from pg_mdistinct.core.snapshot import QiColumn, Snapshot
 from pg_mdistinct.core.texts import TextIndex, Texts, with_zero_bytes
 from pg_mdistinct.core.update_graph import risks
@@ -22,9 +27,14 @@ RECORDS, VALUES, M = 60, 8, 3
 @entry_point
 def compile_core(plpy: Plpy) -> None:
     """Run every kernel: publish twice under models of different kinds, and verify."""
+    # Python does not keep what it compiles where PYTHONDONTWRITEBYTECODE is set; nothing can be
+    # done where the folder is not the server's own.
+    compileall.compile_dir(Path(pg_mdistinct.__file__).parent, quiet=2)
     apart = np.arange(VALUES) // 4
     TextIndex(Texts.of("abc"), 0).find(Texts.of("cd"))
     with_zero_bytes(b"a, b", b", ")
+    many = np.arange(2 * FEWEST)
+    regions(many[:, None].astype(np.float32), many % VALUES)
     for reach in (apart[:, None] == apart, _chain()):
         model = UpdateModel(_equally_likely(reach), np.ones(VALUES, bool), "abcdefgh")
         # For records that were away.

@@ -5,18 +5,28 @@ from __future__ import annotations
 import gc
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from pg_mdistinct.core.garbage import uncollected
 
-LOADED_ALONE = """
+KERNELS = """
+from pg_mdistinct.core.compiled import njit
+
+@njit(cache=True)
+def twice(number):
+    return 2 * number
+"""
+
+USED = """
 import gc, sys
-import pg_mdistinct.core.compiled as compiled
+from kernels import twice
+from pg_mdistinct.core.compiled import NOT_NEEDED
+assert twice(21) == 42
 assert gc.isenabled()
-assert compiled.njit(lambda x: x + 1)(1) == 2
-for name in compiled.NOT_NEEDED:
-    assert name not in sys.modules, name
+print(sum(twice.stats.cache_hits.values()))
+print(*(name for name in NOT_NEEDED if name in sys.modules))
 """
 
 LOADED_AFTERWARDS = """
@@ -27,9 +37,23 @@ assert sys.modules["yaml"] is yaml
 """
 
 
-@pytest.mark.parametrize("program", [LOADED_ALONE, LOADED_AFTERWARDS])
-def test_modules_that_are_not_needed_stay_as_they_were(program: str) -> None:
-    subprocess.run([sys.executable, "-c", program], check=True)
+def run(program: str, folder: Path) -> list[str]:
+    finished = subprocess.run(
+        [sys.executable, "-c", program], check=True, cwd=folder, capture_output=True, text=True
+    )
+    return finished.stdout.splitlines()
+
+
+def test_a_kernel_is_compiled_once_and_nothing_is_loaded_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "kernels.py").write_text(KERNELS, encoding="utf-8")
+    inside = "import sys; sys.modules['plpy'] = sys" + USED
+    compiled, loaded = run(inside, tmp_path), run(inside, tmp_path)
+    assert compiled == ["0", ""]
+    assert loaded == ["1", ""]
+
+
+def test_modules_that_others_have_loaded_stay_as_they_were(tmp_path: Path) -> None:
+    assert run(LOADED_AFTERWARDS, tmp_path) == []
 
 
 def test_collecting_goes_on_as_before() -> None:
