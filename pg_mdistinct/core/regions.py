@@ -28,12 +28,13 @@ def regions(position: Positions, value: IntArray) -> IntArray:
     """
     # One layout, so that one kernel serves all who call.
     position, value = np.ascontiguousarray(position), np.ascontiguousarray(value)
+    values = int(value.max(initial=-1)) + 1
     parts = {0: np.arange(len(position))}
     for _ in range(CUTS):
         parts = {
             2 * number + half: records
             for number, part in parts.items()
-            for half, records in enumerate(_halves(position, value, part))
+            for half, records in enumerate(_halves(position, value, values, part))
         }
     region = np.zeros(len(position), dtype=np.int64)
     for number, part in parts.items():
@@ -41,12 +42,11 @@ def regions(position: Positions, value: IntArray) -> IntArray:
     return region
 
 
-def _halves(position: Positions, value: IntArray, part: IntArray) -> list[IntArray]:
+def _halves(position: Positions, value: IntArray, values: int, part: IntArray) -> list[IntArray]:
     """Cut along the attribute that tells most of the value, where it is nearest the middle."""
     if len(part) < 2 * FEWEST or not position.shape[1]:
         return [part]
-    told = _told_by_value(position, value, int(value.max()) + 1, part)
-    along = position[part, int(np.argmax(told))]
+    along = position[part, int(np.argmax(_told_by_value(position, value, values, part)))]
     middle = np.partition(along, len(along) // 2)[len(along) // 2]
     below, up_to = along < middle, along <= middle
     left = below if abs(below.mean() - 0.5) < abs(up_to.mean() - 0.5) else up_to
