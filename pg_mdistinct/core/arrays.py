@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pg_mdistinct.core.compiled import njit
+from pg_mdistinct.core.compiled import kernel
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
@@ -80,7 +80,7 @@ def places_of(number: IntArray, count: int) -> Ragged:
     return Ragged(offsets, places)
 
 
-@njit(cache=True)
+@kernel()
 def _by_counting(number, count):  # type: ignore[no-untyped-def]
     offsets = np.zeros(count + 1, dtype=np.int64)
     for n in number:

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pg_mdistinct.core.arrays import IntArray
-from pg_mdistinct.core.compiled import njit
+from pg_mdistinct.core.compiled import kernel
 
 MOST_BITS = 60
 
@@ -27,7 +27,7 @@ def along_curve(
     return place
 
 
-@njit(cache=True, nogil=True)
+@kernel(nogil=True)
 def _interleaved(position, shift, bits):  # type: ignore[no-untyped-def]
     """Return the digits of all coordinates in turn, the highest ones first."""
     records, attributes = position.shape

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from pg_mdistinct.core.arrays import BoolArray, IntArray
-from pg_mdistinct.core.compiled import njit
+from pg_mdistinct.core.compiled import kernel, kernel_part
 
 UNBOUNDED = np.int64(1) << 40
 
@@ -50,10 +50,10 @@ class Network:
     def reachable(self, source: int) -> BoolArray:
         """Return the nodes that more could still be pushed to: the source's side of a cut."""
         residual = self._close()
-        levels = np.empty(self.nodes, dtype=np.int64)
-        queue = np.empty(self.nodes, dtype=np.int64)
-        _levels(self._start, self._edges, self._to, residual, source, levels, queue)
-        return levels >= 0
+        reached: BoolArray = _reach(
+            self.nodes, self._start, self._edges, self._to, residual, source
+        )
+        return reached
 
     def _close(self) -> IntArray:
         if self._residual is None:
@@ -71,7 +71,15 @@ class Network:
         return self._residual
 
 
-@njit(cache=True)
+@kernel()
+def _reach(nodes, start, edges, to, residual, source):  # type: ignore[no-untyped-def]
+    """Tell which nodes something gets through to."""
+    levels = np.empty(nodes, dtype=np.int64)
+    _levels(start, edges, to, residual, source, levels, np.empty_like(levels))
+    return levels >= 0
+
+
+@kernel_part
 def _levels(start, edges, to, residual, source, levels, queue):  # type: ignore[no-untyped-def]
     """Number the nodes by their distance from the source; -1 where nothing gets through."""
     levels[:] = -1
@@ -89,7 +97,7 @@ def _levels(start, edges, to, residual, source, levels, queue):  # type: ignore[
                 filled += 1
 
 
-@njit(cache=True)
+@kernel()
 def _dinic(nodes, start, edges, to, residual, source, sink):  # type: ignore[no-untyped-def]
     """Push blocking flows along shortest paths until the sink is out of reach."""
     levels = np.empty(nodes, dtype=np.int64)
@@ -119,7 +127,7 @@ def _dinic(nodes, start, edges, to, residual, source, sink):  # type: ignore[no-
                 pointer[node] += 1
 
 
-@njit(cache=True)
+@kernel_part
 def _push(path, depth, residual):  # type: ignore[no-untyped-def]
     """Fill a path; return where its first full edge is, and how much went through."""
     amount = residual[path[0]]
@@ -134,7 +142,7 @@ def _push(path, depth, residual):  # type: ignore[no-untyped-def]
     return first_full, amount
 
 
-@njit(cache=True)
+@kernel_part
 def _advance(node, pointer, start, edges, to, residual, levels):  # type: ignore[no-untyped-def]
     """Move a node's pointer to its next edge that leads one level on; tell if there is one."""
     while pointer[node] < start[node + 1]:

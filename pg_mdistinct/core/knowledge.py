@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pg_mdistinct.core.arrays import FloatArray, IntArray, Ragged, different
-from pg_mdistinct.core.compiled import njit
+from pg_mdistinct.core.compiled import kernel, kernel_part
 from pg_mdistinct.core.history import History
 from pg_mdistinct.core.model import UpdateModel
 from pg_mdistinct.core.side_by_side import Breathe, side_by_side
@@ -278,7 +278,7 @@ def recall(
     return Recalled(known, risk, largest_ever)
 
 
-@njit(cache=True, nogil=True)
+@kernel(nogil=True)
 def _learn(  # type: ignore[no-untyped-def]
     state,
     old_kept,
@@ -348,7 +348,7 @@ def _learn(  # type: ignore[no-untyped-def]
         past_at += size * kept[record]
 
 
-@njit(cache=True, nogil=True)
+@kernel(nogil=True)
 def _find_equal(candidates, kept, belief_start, belief, past_start, past, slots, first):  # type: ignore[no-untyped-def]
     """Find the first state that equals each one, bit by bit."""
     mask = len(slots) - 1
@@ -378,7 +378,7 @@ def _find_equal(candidates, kept, belief_start, belief, past_start, past, slots,
         first[state] = slots[slot]
 
 
-@njit(cache=True)
+@kernel_part
 def _equal(numbers, start, other, count):  # type: ignore[no-untyped-def]
     i = 0
     while i < count and numbers[start + i] == numbers[other + i]:
@@ -386,7 +386,7 @@ def _equal(numbers, start, other, count):  # type: ignore[no-untyped-def]
     return i == count
 
 
-@njit(cache=True)
+@kernel_part
 def _step(  # type: ignore[no-untyped-def]
     old_belief,
     old_at,
@@ -432,7 +432,7 @@ def _step(  # type: ignore[no-untyped-def]
             belief[at + node] /= total
 
 
-@njit(cache=True)
+@kernel_part
 def _keep_undominated(vectors, at, count, size):  # type: ignore[no-untyped-def]
     """Move the vectors that lie somewhere above all others to the front; return their number."""
     kept = 0

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from pg_mdistinct.core.compiled import njit
+from pg_mdistinct.core.compiled import kernel
 
 
-@njit(cache=True)
+@kernel()
 def product(first, second):  # type: ignore[no-untyped-def]
     """Return the product of two matrices of numbers."""
     result = np.zeros((first.shape[0], second.shape[1]))
@@ -23,7 +23,7 @@ def product(first, second):  # type: ignore[no-untyped-def]
     return result
 
 
-@njit(cache=True)
+@kernel()
 def joined(first, second):  # type: ignore[no-untyped-def]
     """Return the pairs that a pair of the first and a pair of the second relation connect."""
     result = np.zeros((first.shape[0], second.shape[1]), dtype=np.bool_)

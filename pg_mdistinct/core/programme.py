@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from pg_mdistinct.core.arrays import FloatArray
-from pg_mdistinct.core.compiled import njit
+from pg_mdistinct.core.compiled import kernel, kernel_part
 
 TOLERANCE = 1e-9
 PERTURBATION = 1e-6
@@ -40,7 +40,7 @@ class Packing:
         return amounts
 
 
-@njit(cache=True)
+@kernel()
 def _maximize(tableau, basis, others, gain, amounts):  # type: ignore[no-untyped-def]
     """Solve for one gain: what more of each unknown promises is what it yields, less its price."""
     rows, width = tableau.shape
@@ -57,7 +57,7 @@ def _maximize(tableau, basis, others, gain, amounts):  # type: ignore[no-untyped
             amounts[basis[row] - rows] = max(tableau[row, width - 1], 0.0)
 
 
-@njit(cache=True)
+@kernel_part
 def _improve(tableau, basis, others, promise):  # type: ignore[no-untyped-def]
     """Bring in the unknown that promises the most, again and again, until none does."""
     rows, width = tableau.shape
@@ -79,7 +79,7 @@ def _improve(tableau, basis, others, promise):  # type: ignore[no-untyped-def]
         basis[leaving], others[entering] = others[entering], basis[leaving]
 
 
-@njit(cache=True)
+@kernel_part
 def _change_places(tableau, promise, leaving, entering):  # type: ignore[no-untyped-def]
     """Solve the leaving row for the entering unknown, and put it into all the others."""
     pivot = tableau[leaving, entering]
@@ -96,7 +96,7 @@ def _change_places(tableau, promise, leaving, entering):  # type: ignore[no-unty
     _subtract(promise, use, tableau[leaving])
 
 
-@njit(cache=True)
+@kernel_part
 def _subtract(numbers, times, others):  # type: ignore[no-untyped-def]
     """Subtract a multiple of other numbers: a loop is a fraction of the code of an expression.
 

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pg_mdistinct.core.arrays import IntArray, stable_order
-from pg_mdistinct.core.compiled import njit
+from pg_mdistinct.core.compiled import kernel, kernel_part
 from pg_mdistinct.core.curve import along_curve
 from pg_mdistinct.core.side_by_side import Breathe, side_by_side
 
@@ -134,7 +134,7 @@ def _seats(group: IntArray, groups: int, members: Members) -> _Seats:
     return seats
 
 
-@njit(cache=True)
+@kernel()
 def _seat(  # type: ignore[no-untyped-def]
     group, value, kind, sort, position, row, seat_value, seat_kind, seat_sort, seat_position
 ):
@@ -153,7 +153,7 @@ def _seat(  # type: ignore[no-untyped-def]
                 seat_position[g, seat, a] = position[i, a]
 
 
-@njit(cache=True)
+@kernel()
 def _note_groups(row, number, group):  # type: ignore[no-untyped-def]
     """Tell all rows the numbers of the groups that they sit in."""
     for g in range(len(row)):
@@ -162,7 +162,7 @@ def _note_groups(row, number, group):  # type: ignore[no-untyped-def]
                 group[i] = number[g]
 
 
-@njit(cache=True)
+@kernel()
 def _centres(kind, position):  # type: ignore[no-untyped-def]
     """Return where the real members of each group lie on the average."""
     groups, size, attributes = position.shape
@@ -191,7 +191,7 @@ def _exchange_some(seats: _Seats, across: bool, window: int, part: slice, _: Bre
     )
 
 
-@njit(cache=True, nogil=True)
+@kernel(nogil=True)
 def _exchange(row, value, kind, sort, position, across, window):  # type: ignore[no-untyped-def]
     """Go through all pairs of neighbours once, and exchange the two members that gain the most.
 
@@ -220,7 +220,7 @@ def _exchange(row, value, kind, sort, position, across, window):  # type: ignore
                     _measure(h, kind, position, low, high, width)
 
 
-@njit(cache=True)
+@kernel_part
 def _may_gain(g, h, low, high, width):  # type: ignore[no-untyped-def]
     """Tell whether two groups are near enough: after an exchange both span the gap between them.
 
@@ -238,7 +238,7 @@ def _may_gain(g, h, low, high, width):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(cache=True)
+@kernel_part
 def _best_pair(g, h, value, kind, sort, position, across, low, high, width):  # type: ignore[no-untyped-def]
     """Return which members of two groups to exchange, -1 if no exchange makes them narrower."""
     size, attributes = position.shape[1:]
@@ -265,7 +265,7 @@ def _best_pair(g, h, value, kind, sort, position, across, low, high, width):  # 
     return best_i, best_j
 
 
-@njit(cache=True)
+@kernel_part
 def _measure(g, kind, position, low, high, width):  # type: ignore[no-untyped-def]
     """Find the width of a group, and the box that it would be without each of its members."""
     size, attributes = position.shape[1:]
@@ -288,7 +288,7 @@ def _measure(g, kind, position, low, high, width):  # type: ignore[no-untyped-de
         width[g] += max(highest - lowest, np.float32(0.0))
 
 
-@njit(cache=True)
+@kernel_part
 def _stay_different(g, h, i, j, value):  # type: ignore[no-untyped-def]
     """Tell whether neither group would have a value twice."""
     different = True

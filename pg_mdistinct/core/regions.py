@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pg_mdistinct.core.arrays import IntArray
-from pg_mdistinct.core.compiled import njit
+from pg_mdistinct.core.compiled import kernel
 
 CUTS = 5
 FEWEST = 256
@@ -53,7 +53,7 @@ def _halves(position: Positions, value: IntArray, values: int, part: IntArray) -
     return [half for half in (part[left], part[~left]) if len(half)]
 
 
-@njit(cache=True)
+@kernel()
 def _told_by_value(position, value, values, part):  # type: ignore[no-untyped-def]
     """Return by attribute how far apart records of different values lie: the variance between."""
     attributes = position.shape[1]

@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from pg_mdistinct.core.arrays import BoolArray, IntArray, bits, stable_order
 from pg_mdistinct.core.buckets import Bucket, Placement
-from pg_mdistinct.core.compiled import njit
+from pg_mdistinct.core.compiled import kernel, kernel_part
 from pg_mdistinct.core.curve import along_curve
 from pg_mdistinct.core.forest import as_forest
 
@@ -131,7 +131,7 @@ class _Room(NamedTuple):
     place: npt.NDArray[np.int32]
 
 
-@njit(cache=True)
+@kernel_part
 def _room(tree, records):  # type: ignore[no-untyped-def]
     nodes, cells = len(tree.walk), len(tree.cell_value)
     values = nodes - len(tree.multiplicity)
@@ -158,7 +158,7 @@ def _room(tree, records):  # type: ignore[no-untyped-def]
     )
 
 
-@njit(cache=True, nogil=True)
+@kernel(nogil=True)
 def _split(  # type: ignore[no-untyped-def]
     position,
     order,
@@ -221,7 +221,7 @@ def _split(  # type: ignore[no-untyped-def]
     state[0], state[1], state[2] = depth, finished, fakes
 
 
-@njit(cache=True)
+@kernel_part
 def _add_up(tree, room):  # type: ignore[no-untyped-def]
     """Count the rows of each value."""
     room.total[:] = 0
@@ -229,7 +229,7 @@ def _add_up(tree, room):  # type: ignore[no-untyped-def]
         room.total[tree.cell_value[cell]] += room.rows[cell]
 
 
-@njit(cache=True)
+@kernel_part
 def _place_fakes(room, finished, fakes, fake_group, fake_value):  # type: ignore[no-untyped-def]
     """Note the counterfeits of a finished group; return how many there are by now."""
     for v in range(len(room.total)):
@@ -240,7 +240,7 @@ def _place_fakes(room, finished, fakes, fake_group, fake_value):  # type: ignore
     return fakes
 
 
-@njit(cache=True)
+@kernel_part
 def _widest(position, order, start, end):  # type: ignore[no-untyped-def]
     """Return the attribute with the largest variance."""
     attributes = position.shape[1]
@@ -259,7 +259,7 @@ def _widest(position, order, start, end):  # type: ignore[no-untyped-def]
     return widest
 
 
-@njit(cache=True)
+@kernel_part
 def _cut(position, order, attribute, start, end, groups):  # type: ignore[no-untyped-def]
     """Cut between two different values, as near to the middle as there are any in its half."""
     middle = (start + end) // 2
@@ -280,7 +280,7 @@ def _cut(position, order, attribute, start, end, groups):  # type: ignore[no-unt
     return cut, min(max(int(np.round(groups * share)), 1), groups - 1)
 
 
-@njit(cache=True)
+@kernel_part
 def _halve(order, start, end, cut, value, left_groups, groups, tree, room):  # type: ignore[no-untyped-def]
     """Choose how many rows of each cell, and how many real records of each value, go left."""
     total, real, wanted, rows, left_rows = (
@@ -319,7 +319,7 @@ def _halve(order, start, end, cut, value, left_groups, groups, tree, room):  # t
     _real_share(tree, room)
 
 
-@njit(cache=True)
+@kernel_part
 def _note_places(order, start, end, value, room):  # type: ignore[no-untyped-def]
     """List the places of each value's records along the order, value after value."""
     first, filled = room.first, room.filled
@@ -333,7 +333,7 @@ def _note_places(order, start, end, value, room):  # type: ignore[no-untyped-def
         filled[v] += 1
 
 
-@njit(cache=True)
+@kernel_part
 def _bound(left_groups, right_groups, tree, room):  # type: ignore[no-untyped-def]
     """Say between which numbers the rows of each value and entry type that go left must be."""
     values = len(room.total)
@@ -345,7 +345,7 @@ def _bound(left_groups, right_groups, tree, room):  # type: ignore[no-untyped-de
         room.upper[values + t] = room.lower[values + t]
 
 
-@njit(cache=True)
+@kernel_part
 def _pass_up(tree, room):  # type: ignore[no-untyped-def]
     """Pass up from the leaves how few and how many rows each cell can give."""
     least, most = room.least, room.most
@@ -362,7 +362,7 @@ def _pass_up(tree, room):  # type: ignore[no-untyped-def]
         most[above] = min(room.rows[above], room.upper[node] - below_least)
 
 
-@njit(cache=True)
+@kernel_part
 def _real_share(tree, room):  # type: ignore[no-untyped-def]
     """Say how many of the rows that go left are real: as the cut has it, as far as possible."""
     left_real = room.left_real
@@ -375,7 +375,7 @@ def _real_share(tree, room):  # type: ignore[no-untyped-def]
         left_real[v] = min(max(room.wanted[v], going - fakes), min(going, room.real[v]))
 
 
-@njit(cache=True)
+@kernel_part
 def _nearest(direction, node, cut, limit, tree, room):  # type: ignore[no-untyped-def]
     """Return the cell below a node whose next record, one way or the other, is nearest the cut.
 
@@ -397,7 +397,7 @@ def _nearest(direction, node, cut, limit, tree, room):  # type: ignore[no-untype
     return best
 
 
-@njit(cache=True)
+@kernel_part
 def _mark(order, start, end, value, room):  # type: ignore[no-untyped-def]
     """Mark the records that go left: of each value the first ones in this order."""
     room.taken[:] = 0
@@ -407,7 +407,7 @@ def _mark(order, start, end, value, room):  # type: ignore[no-untyped-def]
         room.taken[v] += 1
 
 
-@njit(cache=True)
+@kernel_part
 def _partition(order, start, end, is_left, moved):  # type: ignore[no-untyped-def]
     """Bring the records that go left to the front, keeping both sides in order.
 

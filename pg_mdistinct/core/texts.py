@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pg_mdistinct.core.arrays import IntArray
-from pg_mdistinct.core.compiled import njit
+from pg_mdistinct.core.compiled import kernel, kernel_part
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT = np.uint64(32)
@@ -77,7 +77,7 @@ def with_zero_bytes(packed: bytes, between: bytes) -> bytes:
     return shorter.tobytes()
 
 
-@njit(cache=True)
+@kernel()
 def _replace(data, between):  # type: ignore[no-untyped-def]
     result = np.empty(len(data), dtype=np.uint8)
     at, filled = 0, 0
@@ -130,7 +130,7 @@ class TextIndex:
         return found
 
 
-@njit(cache=True)
+@kernel_part
 def _slot(data, start, stop, seed, mask):  # type: ignore[no-untyped-def]
     mixed = seed ^ np.uint64(stop - start)
     for i in range(start, stop):
@@ -140,7 +140,7 @@ def _slot(data, start, stop, seed, mask):  # type: ignore[no-untyped-def]
     return np.int64((mixed >> _SHIFT) & np.uint64(mask))
 
 
-@njit(cache=True)
+@kernel_part
 def _equal(data, start, stop, others, other_start, other_stop):  # type: ignore[no-untyped-def]
     length = stop - start
     if other_stop - other_start != length:
@@ -151,7 +151,7 @@ def _equal(data, start, stop, others, other_start, other_stop):  # type: ignore[
     return i == length
 
 
-@njit(cache=True)
+@kernel()
 def _fill(data, start, stop, seed, slots, first):  # type: ignore[no-untyped-def]
     """Put every text into the first free slot from its own on, unless an equal one is there."""
     mask = len(slots) - 1
@@ -167,7 +167,7 @@ def _fill(data, start, stop, seed, slots, first):  # type: ignore[no-untyped-def
         first[text] = slots[slot]
 
 
-@njit(cache=True)
+@kernel()
 def _find(data, start, stop, others, other_start, other_stop, seed, slots, found):  # type: ignore[no-untyped-def]
     """Look every text up, from its own slot to the next free one."""
     mask = len(slots) - 1

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pg_mdistinct.core.arrays import BoolArray, FloatArray, IntArray, Ragged, different
-from pg_mdistinct.core.compiled import njit
+from pg_mdistinct.core.compiled import kernel, kernel_part
 from pg_mdistinct.core.history import History
 from pg_mdistinct.core.model import UpdateModel
 
@@ -167,7 +167,7 @@ def _beliefs(history: History, groups: Candidates, model: UpdateModel) -> Belief
     return Beliefs(nodes, weight, posterior, onward, alive)
 
 
-@njit(cache=True)
+@kernel()
 def _forward(is_first, step, offsets, values, weights, power, reach, arriving, alive):  # type: ignore[no-untyped-def]
     """Sum the paths that arrive at each node, scaled so that each version's nodes add up to 1."""
     for i in range(len(is_first)):
@@ -185,7 +185,7 @@ def _forward(is_first, step, offsets, values, weights, power, reach, arriving, a
         _scale(arriving, low, high)
 
 
-@njit(cache=True)
+@kernel()
 def _backward(  # type: ignore[no-untyped-def]
     is_first, step, offsets, values, weights, power, reach, posterior, onward, alive
 ):
@@ -209,7 +209,7 @@ def _backward(  # type: ignore[no-untyped-def]
         _scale(posterior, low, high)
 
 
-@njit(cache=True)
+@kernel_part
 def _scale(weights, low, high):  # type: ignore[no-untyped-def]
     """Make some weights add up to 1, unless all are 0."""
     total = 0.0

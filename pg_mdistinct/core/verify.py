@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pg_mdistinct.core.arrays import BoolArray, IntArray
-from pg_mdistinct.core.compiled import njit
+from pg_mdistinct.core.compiled import kernel, kernel_part
 from pg_mdistinct.core.history import History
 from pg_mdistinct.core.model import M_DISTINCT_STAR, UpdateModel
 from pg_mdistinct.core.update_graph import Progress, beliefs_in_parts
@@ -129,7 +129,7 @@ def _breaches(history: History, versions: IntArray, rule: str) -> Iterator[Viola
         )
 
 
-@njit(cache=True)
+@kernel()
 def _compare(  # type: ignore[no-untyped-def]
     before_offsets, before, after_offsets, after, reach
 ) -> tuple[BoolArray, BoolArray]:
@@ -160,7 +160,7 @@ def _compare(  # type: ignore[no-untyped-def]
     return legal, matched
 
 
-@njit(cache=True)
+@kernel_part
 def _claim(a, old, new, reach, owner, tried):  # type: ignore[no-untyped-def]
     """Match one old candidate with a new one, moving others along an augmenting path."""
     for b in range(len(new)):

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pg_mdistinct.core.arrays import IntArray
-from pg_mdistinct.core.compiled import njit
+from pg_mdistinct.core.compiled import kernel, kernel_part
 from pg_mdistinct.workload import OCCUPATIONS, QI_COLUMNS, SnapshotArray
 
 NOWHERE = -1
@@ -125,7 +125,7 @@ def _signatures_with(classes: IntArray, entries: IntArray) -> IntArray:
     return more
 
 
-@njit(cache=True)
+@kernel()
 def _assign(order, value, qi, d, used, entries, counts, low, high, bucket):  # type: ignore[no-untyped-def]
     """Take the best scored bucket for each record that is in none yet."""
     of_class = np.zeros(entries.shape, dtype=np.int64)
@@ -155,7 +155,7 @@ def _assign(order, value, qi, d, used, entries, counts, low, high, bucket):  # t
             high[best, q] = max(high[best, q], qi[record, q])
 
 
-@njit(cache=True)
+@kernel_part
 def _growth(position, low, high):  # type: ignore[no-untyped-def]
     """Return λ: by which factor a record enlarges a bucket's area; a single value has width 1."""
     growth = 1.0

@@ -11,7 +11,7 @@ import numpy as np
 
 from pg_mdistinct.core import errors
 from pg_mdistinct.core.arrays import IntArray
-from pg_mdistinct.core.compiled import njit
+from pg_mdistinct.core.compiled import kernel, kernel_part
 from pg_mdistinct.core.errors import MdistinctError
 
 DISTINCT, FREQUENCY = 0, 1
@@ -24,7 +24,7 @@ def mondrian_groups(codes: IntArray, value: IntArray, size: int, diversity: int)
     Codes are small whole numbers that lie as far apart as what they stand for.
     """
     order = np.arange(len(value), dtype=np.int64)
-    if not _is_diverse(value, int(value.max(initial=0)) + 1, size, diversity):
+    if not _is_whole_diverse(value, int(value.max(initial=0)) + 1, size, diversity):
         raise MdistinctError(
             f"the records as a whole are not {size}-diverse",
             hint="Choose a smaller ℓ.",
@@ -37,7 +37,13 @@ def mondrian_groups(codes: IntArray, value: IntArray, size: int, diversity: int)
     return group
 
 
-@njit(cache=True)
+@kernel()
+def _is_whole_diverse(value, values, size, diversity):  # type: ignore[no-untyped-def]
+    """Tell whether all records together could be a group."""
+    return _is_diverse(value, values, size, diversity)
+
+
+@kernel_part
 def _is_diverse(value, values, size, diversity):  # type: ignore[no-untyped-def]
     """Tell whether some records are diverse enough to be a group."""
     counts = np.zeros(values, dtype=np.int64)
@@ -48,7 +54,7 @@ def _is_diverse(value, values, size, diversity):  # type: ignore[no-untyped-def]
     return (counts > 0).sum() >= size
 
 
-@njit(cache=True)
+@kernel()
 def _cut(codes, value, size, diversity, order):  # type: ignore[no-untyped-def]
     """Sort records into groups, and mark where in ``order`` each group starts; the end is one."""
     records, values = len(order), value.max() + 1
@@ -78,7 +84,7 @@ def _cut(codes, value, size, diversity, order):  # type: ignore[no-untyped-def]
     return starts
 
 
-@njit(cache=True)
+@kernel_part
 def _median(code):  # type: ignore[no-untyped-def]
     """Return the code up to which nearest to half of the records lie, but not all."""
     low, high = code.min(), code.max()
