@@ -21,7 +21,7 @@ def measure(run: Run) -> list[Figure]:
         _publish_before(connection, "young", workload, 2, run)
         _publish_before(connection, "old", workload, RELEASES, run)
         second, last = by_turns(
-            2 * REPEAT,
+            4 * REPEAT,
             partial(published, connection, "young", 1),
             partial(published, connection, "old", 1),
         )
