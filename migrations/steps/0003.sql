@@ -41,43 +41,85 @@ BEGIN
 END
 $do$;
 
--- The placement has a few hundred versions a row, and the latest release is kept packed. Nothing is
--- kept of it yet: the next publication finds that out and goes through the history once.
+-- Versions and placement have a thousand versions a row, and the latest release is kept packed.
+-- Nothing is kept of it yet: the next publication finds that out and goes through the history once.
 DO $do$
 DECLARE
     of_extension boolean := EXISTS (SELECT FROM pg_catalog.pg_extension WHERE extname = 'pg_mdistinct');
     name name;
+    versions text;
     placement text;
     membership text;
+    own record;
 BEGIN
     FOR name IN SELECT d.dataset FROM mdistinct.datasets AS d LOOP
+        versions := pg_catalog.format('mdistinct_data.%I', name || '_versions');
         placement := pg_catalog.format('mdistinct_data.%I', name || '_placement');
         membership := pg_catalog.format('mdistinct.%I', name || '_membership');
         EXECUTE pg_catalog.format(
             'ALTER TABLE %s ADD COLUMN first integer, ADD COLUMN gids integer[],'
             ' ALTER COLUMN seq DROP NOT NULL, ALTER COLUMN gid DROP NOT NULL', placement);
+        EXECUTE pg_catalog.format('ALTER TABLE %s ALTER COLUMN gids SET STORAGE EXTERNAL', placement);
         EXECUTE pg_catalog.format(
             'INSERT INTO %1$s (release, first, gids)'
-            ' SELECT release, seq / 400 * 400, pg_catalog.array_agg(gid ORDER BY seq) FROM %1$s'
-            ' GROUP BY release, seq / 400', placement);
+            ' SELECT release, seq / 1000 * 1000, pg_catalog.array_agg(gid ORDER BY seq) FROM %1$s'
+            ' GROUP BY release, seq / 1000', placement);
         EXECUTE pg_catalog.format('DELETE FROM %s WHERE gids IS NULL', placement);
+
+        -- The columns of versions become arrays of the same names.
+        SELECT pg_catalog.string_agg(
+                pg_catalog.format('ADD COLUMN %s_all %s[]%s, ', a.attname,
+                    pg_catalog.format_type(a.atttypid, -1),
+                    CASE WHEN a.atttypid = 'text'::pg_catalog.regtype THEN ' COLLATE "C"' END),
+                '' ORDER BY a.attnum) AS added,
+            pg_catalog.string_agg(
+                pg_catalog.format('ALTER COLUMN %s_all SET STORAGE EXTERNAL, ', a.attname),
+                '' ORDER BY a.attnum) AS uncompressed,
+            pg_catalog.string_agg(a.attname || '_all, ', '' ORDER BY a.attnum) AS names,
+            pg_catalog.string_agg(
+                pg_catalog.format('pg_catalog.array_agg(v.%s ORDER BY v.seq), ', a.attname),
+                '' ORDER BY a.attnum) AS gathered,
+            pg_catalog.array_agg(a.attname ORDER BY a.attnum) AS kept
+        INTO own
+        FROM pg_catalog.pg_attribute AS a
+        WHERE a.attrelid = versions::pg_catalog.regclass AND NOT a.attisdropped
+            AND (a.attname = 'record_id' OR a.attname ~ '^q[0-9]+$');
+        EXECUTE pg_catalog.format(
+            'ALTER TABLE %s ADD COLUMN first integer, %s ADD COLUMN label text[] COLLATE "C"',
+            versions, own.added);
+        EXECUTE pg_catalog.format(
+            'ALTER TABLE %s %s ALTER COLUMN label SET STORAGE EXTERNAL', versions, own.uncompressed);
+        EXECUTE pg_catalog.format(
+            'INSERT INTO %1$s (release, first, %2$s label) SELECT v.release, v.seq / 1000 * 1000, %3$s'
+            ' pg_catalog.array_agg(d.label ORDER BY v.seq) FROM %1$s AS v'
+            ' JOIN %4$s AS d ON d.code = v.value GROUP BY v.release, v.seq / 1000',
+            versions, own.names, own.gathered,
+            pg_catalog.format('mdistinct_data.%I', name || '_domain'));
+        EXECUTE pg_catalog.format('DELETE FROM %s WHERE first IS NULL', versions);
+
         -- A script of an extension may replace nothing but what belongs to the extension.
         IF of_extension THEN
             EXECUTE pg_catalog.format('ALTER EXTENSION pg_mdistinct ADD VIEW %s', membership);
         END IF;
         EXECUTE pg_catalog.format(
-            'CREATE OR REPLACE VIEW %1$s AS SELECT v.release, v.record_id, p.gid FROM %2$s AS v'
-            ' JOIN (SELECT c.release, c.first + (m.number - 1)::integer AS seq, m.gid'
-            ' FROM %3$s AS c CROSS JOIN LATERAL'
-            ' pg_catalog.unnest(c.gids) WITH ORDINALITY AS m (gid, number)) AS p'
-            ' ON p.release = v.release AND p.seq = v.seq',
-            membership, pg_catalog.format('mdistinct_data.%I', name || '_versions'), placement);
+            'CREATE OR REPLACE VIEW %1$s AS SELECT p.release, p.record_id, p.gid'
+            ' FROM (SELECT v.release, m.* FROM %2$s AS v JOIN %3$s AS p'
+            ' ON p.release = v.release AND p.first = v.first CROSS JOIN LATERAL'
+            ' ROWS FROM (pg_catalog.unnest(p.gids), pg_catalog.unnest(v.record_id_all))'
+            ' AS m (gid, record_id)) AS p', membership, versions, placement);
         IF of_extension THEN
             EXECUTE pg_catalog.format('ALTER EXTENSION pg_mdistinct DROP VIEW %s', membership);
         END IF;
         EXECUTE pg_catalog.format(
             'ALTER TABLE %s DROP COLUMN seq, DROP COLUMN gid,'
             ' ALTER COLUMN first SET NOT NULL, ALTER COLUMN gids SET NOT NULL', placement);
+        EXECUTE pg_catalog.format(
+            'ALTER TABLE %s DROP COLUMN seq, DROP COLUMN value, ALTER COLUMN first SET NOT NULL,'
+            ' ALTER COLUMN record_id_all SET NOT NULL, ALTER COLUMN label SET NOT NULL', versions);
+        FOR i IN 1 .. pg_catalog.cardinality(own.kept) LOOP
+            EXECUTE pg_catalog.format('ALTER TABLE %s DROP COLUMN %s', versions, own.kept[i]);
+            EXECUTE pg_catalog.format('ALTER TABLE %s RENAME COLUMN %s_all TO %2$s', versions, own.kept[i]);
+        END LOOP;
         EXECUTE pg_catalog.format('DELETE FROM mdistinct_data.%I', name || '_knowledge');
         EXECUTE pg_catalog.format(
             'ALTER TABLE mdistinct_data.%I'
@@ -159,6 +201,61 @@ BEGIN
         EXECUTE pg_catalog.format('REVOKE ALL ON FUNCTION %s(boolean) FROM PUBLIC', reader);
         EXECUTE pg_catalog.format('GRANT EXECUTE ON FUNCTION %s(boolean) TO mdistinct_owner', reader);
         EXECUTE pg_catalog.format('ALTER FUNCTION %s(boolean) OWNER TO %I', reader, owner);
+    END LOOP;
+END
+$do$;
+
+-- The function that reads the source gives arrays of its columns, a thousand rows at a time.
+DO $do$
+DECLARE
+    of_extension boolean := EXISTS (SELECT FROM pg_catalog.pg_extension WHERE extname = 'pg_mdistinct');
+    reader text;
+    body text;
+    owner name;
+    names text;
+    result text;
+    gathered text;
+BEGIN
+    FOR reader, body, owner, names, result, gathered IN
+        SELECT pg_catalog.format('mdistinct_sources.%I()', d.dataset), p.prosrc,
+            pg_catalog.pg_get_userbyid(p.proowner), t.names, t.result, t.gathered
+        FROM mdistinct.datasets AS d
+        JOIN pg_catalog.pg_proc AS p ON p.proname = d.dataset AND p.pronargs = 0
+        CROSS JOIN LATERAL (
+            SELECT pg_catalog.string_agg(n.name, ', ' ORDER BY n.number) AS names,
+                pg_catalog.string_agg(pg_catalog.format('%s %s[]', n.name, n.type), ', ' ORDER BY n.number)
+                    AS result,
+                pg_catalog.string_agg(
+                    pg_catalog.format(
+                        CASE n.type WHEN 'numeric' THEN 'pg_catalog.array_agg(pg_catalog.trim_scale(s.%s))'
+                        ELSE 'pg_catalog.array_agg(s.%s)' END, n.name),
+                    ', ' ORDER BY n.number) AS gathered
+            FROM (
+                SELECT CASE a.name WHEN 'sensitive' THEN 'label' ELSE a.name END AS name,
+                    pg_catalog.format_type(a.type, -1) AS type, a.number
+                FROM ROWS FROM (pg_catalog.unnest(p.proargnames), pg_catalog.unnest(p.proallargtypes))
+                    WITH ORDINALITY AS a (name, type, number)
+            ) AS n
+        ) AS t
+        WHERE p.pronamespace = 'mdistinct_sources'::regnamespace
+    LOOP
+        EXECUTE pg_catalog.format('DROP FUNCTION %s', reader);
+        EXECUTE pg_catalog.format(
+            'CREATE FUNCTION %s RETURNS TABLE (%s) STABLE LANGUAGE sql PARALLEL UNSAFE'
+            ' SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET datestyle = ''ISO, YMD'''
+            ' SET intervalstyle = postgres SET timezone = ''UTC'' SET extra_float_digits = 1'
+            ' SET bytea_output = hex SET lc_monetary = ''C'' SET row_security = off'
+            ' SET client_min_messages = error AS %L',
+            reader, result,
+            pg_catalog.format(
+                'SELECT %s FROM (SELECT (pg_catalog.row_number() OVER () - 1) / 1000 AS part, s.*'
+                ' FROM (%s) AS s (%s)) AS s GROUP BY s.part', gathered, body, names));
+        IF of_extension THEN
+            EXECUTE pg_catalog.format('ALTER EXTENSION pg_mdistinct DROP FUNCTION %s', reader);
+        END IF;
+        EXECUTE pg_catalog.format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', reader);
+        EXECUTE pg_catalog.format('GRANT EXECUTE ON FUNCTION %s TO mdistinct_owner', reader);
+        EXECUTE pg_catalog.format('ALTER FUNCTION %s OWNER TO %I', reader, owner);
     END LOOP;
 END
 $do$;

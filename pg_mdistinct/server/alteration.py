@@ -108,7 +108,7 @@ def _check_m(plpy: Plpy, dataset: Dataset, m: int) -> None:
     row = run(
         plpy,
         "SELECT pg_catalog.count(*) AS records FROM ("
-        f"SELECT p.release, p.gid FROM {names.placed} AS p WHERE p.release = $1"
+        f"SELECT p.release, p.gid FROM {names.placed()} AS p WHERE p.release = $1"
         f" UNION ALL SELECT a.release, a.gid FROM {names.absent} AS a) AS l"
         f" JOIN {names.groups} AS g ON g.release = l.release AND g.gid = l.gid"
         " WHERE pg_catalog.cardinality(g.candidates) < $2",
@@ -153,7 +153,7 @@ def _check_max_risk(plpy: Plpy, dataset: Dataset, max_risk: float | None) -> Non
     if max_risk is None or max_risk == dataset.max_risk or not dataset.last_release:
         return
     model = updates.read_model(plpy, dataset)
-    history = read_history(plpy, dataset, len(model)).history
+    history = read_history(plpy, dataset, model.labels).history
     risk = risks(history, model).risk
     above = int(np.count_nonzero(risk > max_risk + TOLERANCE))
     if above:

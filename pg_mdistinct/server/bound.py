@@ -30,7 +30,7 @@ def keep(
     """Refuse a release that would lift the risk of any version above the dataset's bound."""
     if dataset.max_risk is None or max_risk is None or max_risk <= dataset.max_risk + TOLERANCE:
         return
-    history = read_history(plpy, dataset, len(model), planned=planned).history
+    history = read_history(plpy, dataset, model.labels, planned=planned).history
     rows = by_release(history, model, dataset.max_risk, dataset.last_release + 1)
     broken = [row for row in rows if row[5]]
     versions = sum(row[5] for row in broken)

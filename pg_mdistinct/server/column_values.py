@@ -14,7 +14,7 @@ import numpy.typing as npt
 from pg_mdistinct.core import arrays
 from pg_mdistinct.core.arrays import FloatArray, IntArray
 from pg_mdistinct.core.texts import TextIndex, Texts
-from pg_mdistinct.server.packed import gather_texts, literal, numbers, separated
+from pg_mdistinct.server.packed import elements, joined_texts, texts
 from pg_mdistinct.server.plpython import Plpy, run
 from pg_mdistinct.server.qi_types import QiType
 
@@ -50,40 +50,45 @@ class ColumnValues:
 
 
 def packed(qi_type: QiType, expression: str) -> str:
-    """Return the SQL that packs the values of a column, for ``unpacked``."""
-    if qi_type.send is not None:
-        return f"pg_catalog.string_agg(pg_catalog.{qi_type.send}({expression}), '')"
-    if qi_type.is_set:
-        return gather_texts(expression)
-    # Equal numbers have equal texts then.
-    return gather_texts(f"pg_catalog.trim_scale({expression})::text")
-
-
-def unpacked(qi_type: QiType, sent: bytes | None, count: int) -> Numbers | Texts:
-    """Return the values of a column as numbers, or as texts where they have none."""
+    """Return the SQL that packs an array of values, for ``unpacked``."""
     if qi_type.dtype is not None:
-        return numbers(sent, qi_type.dtype)
-    return Texts.separated(separated(sent), count)
+        return f"pg_catalog.array_send({expression})"
+    return joined_texts(expression)
 
 
-def ranked(
-    plpy: Plpy, qi_type: QiType, sent: Numbers | Texts, table: str, expression: str
-) -> tuple[ColumnValues, IntArray]:
+def unpacked(qi_type: QiType, arrays: Sequence[bytes], count: int) -> Numbers | Texts | None:
+    """Return the values of a column as numbers, or as texts where they have none.
+
+    None if there is another number of them, or one that has no place on the line.
+    """
+    if qi_type.dtype is None:
+        sent = texts(arrays, count)
+        # Of all that a number is written with, only NaN and Infinity have these letters.
+        finite = qi_type.is_set or sent is None or not any(x in sent.packed for x in (b"N", b"I"))
+        return sent if finite else None
+    numbers = elements(arrays, qi_type.dtype)
+    if numbers is None or len(numbers) != count or not _all_finite(qi_type, numbers):
+        return None
+    return numbers
+
+
+def _all_finite(qi_type: QiType, numbers: Numbers) -> bool:
+    if numbers.dtype.kind == "f":
+        return bool(np.isfinite(numbers).all())
+    lowest, greatest = qi_type.limits
+    return not len(numbers) or lowest <= numbers.min() <= numbers.max() <= greatest
+
+
+def ranked(plpy: Plpy, qi_type: QiType, sent: Numbers | Texts) -> tuple[ColumnValues, IntArray]:
     """Return the distinct values of a column, and for every row the place of its own."""
     if isinstance(sent, Texts):
         return _ranked_texts(qi_type, sent)
-    if sent.dtype.kind == "i" and qi_type.text_of is None:
+    if sent.dtype.kind == "i":
         values, code = arrays.ranked(sent)
-        return ColumnValues(qi_type, list(map(str, values.tolist())), values), code
-    values, first, code = np.unique(sent, return_index=True, return_inverse=True)
-    row = run(
-        plpy,
-        f"SELECT coalesce(pg_catalog.array_agg(({expression})::text ORDER BY {expression}), '{{}}')"
-        f" AS texts FROM {table} WHERE v.seq IN (SELECT pg_catalog.unnest($1::int4[]))",
-        ["text"],
-        [literal(first)],
-    )[0]
-    return ColumnValues(qi_type, row["texts"], values), code.astype(np.int64)
+    else:
+        # 0 and -0 are equal, and written in one way.
+        values, code = np.unique(sent + 0, return_inverse=True)
+    return ColumnValues(qi_type, _written(plpy, qi_type, values.tolist()), values), code
 
 
 def _ranked_texts(qi_type: QiType, sent: Texts) -> tuple[ColumnValues, IntArray]:
@@ -99,13 +104,13 @@ def _ranked_texts(qi_type: QiType, sent: Texts) -> tuple[ColumnValues, IntArray]
 
 def distinct(plpy: Plpy, qi_type: QiType, query: str) -> ColumnValues:
     """Return the distinct values of a query's column q."""
-    sent = f"pg_catalog.{qi_type.send}(q)" if qi_type.send else "NULL::bytea"
+    sent = "pg_catalog.array_agg(d.q ORDER BY d.q)"
     row = plpy.execute(
-        "SELECT coalesce(pg_catalog.array_agg(q::text ORDER BY q), '{}') AS texts,"
-        f" pg_catalog.string_agg({sent}, '' ORDER BY q) AS sent"
+        f"SELECT coalesce({sent}::text[], '{{}}') AS texts, {packed(qi_type, sent)} AS sent"
         f" FROM (SELECT DISTINCT q FROM ({query}) AS a) AS d"
     )[0]
-    return ColumnValues(qi_type, row["texts"], numbers(row["sent"], qi_type.dtype or ">i8"))
+    numbers = elements([row["sent"]], qi_type.dtype) if qi_type.dtype else None
+    return ColumnValues(qi_type, row["texts"], np.empty(0) if numbers is None else numbers)
 
 
 def with_neighbours(plpy: Plpy, values: ColumnValues) -> ColumnValues:
@@ -119,7 +124,7 @@ def with_neighbours(plpy: Plpy, values: ColumnValues) -> ColumnValues:
     number = values.numbers[0].item()
     lowest, greatest = values.type.limits
     texts = {
-        beside: _text(plpy, values.type, beside)
+        beside: _written(plpy, values.type, [beside])[0]
         for beside in _around(number, values.type.unit)
         if lowest <= beside <= greatest
     }
@@ -137,10 +142,20 @@ def _around(number: Number, unit: int) -> tuple[Number, Number]:
         return number - 1 - secrets.randbelow(reach), number + 1 + secrets.randbelow(reach)
 
 
-def _text(plpy: Plpy, qi_type: QiType, number: float) -> str:
+def _written(plpy: Plpy, qi_type: QiType, numbers: Sequence[float]) -> Sequence[str]:
+    """Return the texts of values that are given by the numbers that PostgreSQL sends."""
     if qi_type.text_of is None:
-        return str(number)
-    return str(plpy.execute(f"SELECT {qi_type.text_of.format(number)} AS text")[0]["text"])
+        return list(map(str, numbers))
+    text = qi_type.text_of.format("n.number")
+    row = run(
+        plpy,
+        f"SELECT coalesce(pg_catalog.array_agg({text} ORDER BY n.row), '{{}}') AS texts"
+        " FROM pg_catalog.unnest($1) WITH ORDINALITY AS n (number, row)",
+        ["float8[]" if "f" in (qi_type.dtype or "") else "int8[]"],
+        [numbers],
+    )[0]
+    found: Sequence[str] = row["texts"]
+    return found
 
 
 def _positions_of_numbers(values: npt.NDArray[Any]) -> FloatArray:

@@ -16,7 +16,14 @@ from pg_mdistinct.core.publication import Release
 from pg_mdistinct.core.texts import TextIndex, Texts
 from pg_mdistinct.core.update_graph import Progress
 from pg_mdistinct.server.catalog import Dataset
-from pg_mdistinct.server.packed import Integers, gather_arrays, gather_texts, ragged, separated
+from pg_mdistinct.server.packed import (
+    Integers,
+    elements,
+    gather_arrays,
+    joined_texts,
+    ragged,
+    texts,
+)
 from pg_mdistinct.server.plpython import Plpy, run
 from pg_mdistinct.server.relations import relations_of
 
@@ -25,9 +32,10 @@ NOBODY: IntArray = np.empty(0, dtype=np.int64)
 
 @dataclass(frozen=True)
 class PlannedRelease:
-    """A release that is not published yet: the table of its snapshot, and the plan."""
+    """A release that is not published yet: its records with their values, and the plan."""
 
-    table: str
+    record_ids: Texts
+    value: IntArray
     release: Release
 
 
@@ -47,36 +55,39 @@ class StoredHistory:
 def read_history(
     plpy: Plpy,
     dataset: Dataset,
-    values: int,
+    labels: Sequence[str],
     *,
     until: int | None = None,
     record_id: str | None = None,
     planned: PlannedRelease | None = None,
     progress: Progress = lambda phase, share: None,
 ) -> StoredHistory:
-    """Return what was published of a dataset with that many values, and who was where.
+    """Return what was published of a dataset with these values, and who was where.
 
     All of it, or only up to some release, or only one record's; or with a release that is planned.
     """
-    groups = _read_groups(plpy, dataset, values)
+    groups = _read_groups(plpy, dataset, len(labels))
+    known = TextIndex(Texts.of(labels), 0)
     last = dataset.last_release if until is None else until
     parts = []
     for n in range(1, last + 1):
         progress("read", (n - 1) / last)
-        parts.append(_read_versions(plpy, dataset, n, record_id))
+        parts.append(_read_versions(plpy, dataset, n, known, record_id))
     group, published = _find(
         groups.release,
         groups.gid,
-        np.repeat(np.arange(1, last + 1), [len(part.seq) for part in parts]),
+        np.repeat(np.arange(1, last + 1), [len(part.value) for part in parts]),
         np.concatenate([NOBODY, *(part.gid for part in parts)]),
     )
     _expect(dataset, published, "records are in groups that were not published")
     if planned is not None:
-        parts.append(_staged_versions(plpy, planned.table))
-        group = np.append(group, len(groups.release) + planned.release.group[parts[-1].seq])
+        own, group_of = planned.value, planned.release.group
+        parts.append(_Versions(planned.record_ids, np.arange(len(own)), own, group_of + 1))
+        group = np.append(group, len(groups.release) + group_of)
         groups = _with_planned(groups, dataset.last_release + 1, planned.release)
     record, record_ids = _numbered(parts)
     value = np.concatenate([NOBODY, *(part.value for part in parts)])
+    _expect(dataset, value >= 0, "records have values that nobody knows")
     seq = np.concatenate([NOBODY, *(part.seq for part in parts)])
     # Versions come release by release: sorting them by record alone keeps that order.
     order = places_of(record, len(record_ids)).items
@@ -94,56 +105,74 @@ def read_history(
 
 @dataclass(frozen=True)
 class _Versions:
-    """The versions of one release, in any order; identifiers have a zero byte between any two."""
+    """The versions of one release, or some of them."""
 
-    record_ids: bytes
+    record_ids: Texts
     seq: IntArray
     value: IntArray
     gid: IntArray
+
+    def take(self, rows: IntArray) -> _Versions:
+        return _Versions(
+            self.record_ids.take(rows), self.seq[rows], self.value[rows], self.gid[rows]
+        )
 
 
 def _numbered(parts: Sequence[_Versions]) -> tuple[IntArray, list[str]]:
     """Number the records as they come; return each version's number, and their identifiers."""
     versions = sum(len(part.seq) for part in parts)
-    packed = b"\0".join(part.record_ids for part in parts if len(part.seq))
+    packed = b"\0".join(part.record_ids.joined() for part in parts if len(part.seq))
     texts = Texts.separated(packed, versions)
     rows, record = TextIndex(texts, secrets.randbits(64)).different()
     return record, texts.take(rows).decoded()
 
 
-def _read_versions(plpy: Plpy, dataset: Dataset, release: int, record_id: str | None) -> _Versions:
-    """Read versions and placement apart and put them together here: two scans and no join."""
-    names = relations_of(plpy, dataset.name)
-    found = _staged_versions(plpy, names.versions, f"v.release = {release}", record_id)
-    placed = Integers(seq="p.seq", gid="p.gid")
-    chosen = "" if record_id is None else " AND p.seq = ANY ($1)"
-    row = run(
-        plpy,
-        f"SELECT {placed.select} FROM {names.placed} AS p WHERE p.release = {release}{chosen}",
-        [] if record_id is None else ["int4[]"],
-        [] if record_id is None else [found.seq.tolist()],
-    )[0]
-    places = placed.read(row)
-    last = max(int(places["seq"].max(initial=-1)), int(found.seq.max(initial=-1)))
-    gid = np.zeros(last + 1, dtype=np.int64)
-    gid[places["seq"]] = places["gid"]
-    return _Versions(found.record_ids, found.seq, found.value, gid[found.seq])
-
-
-def _staged_versions(
-    plpy: Plpy, table: str, condition: str = "true", record_id: str | None = None
+def _read_versions(
+    plpy: Plpy, dataset: Dataset, release: int, labels: TextIndex, record_id: str | None
 ) -> _Versions:
-    """Read a table of versions whose groups are not known here."""
-    own = Integers(seq="v.seq", value="v.value")
-    row = run(
-        plpy,
-        f"SELECT {gather_texts('v.record_id')} AS record_ids, {own.select}"
-        f" FROM {table} AS v WHERE {condition} AND ($1 IS NULL OR v.record_id = $1)",
-        ["text"],
-        [record_id],
-    )[0]
-    columns = own.read(row)
-    return _Versions(separated(row["record_ids"]), columns["seq"], columns["value"], NOBODY)
+    """Read the versions of a release, of one record or of all."""
+    names = relations_of(plpy, dataset.name)
+    rows = list(
+        run(
+            plpy,
+            "SELECT v.first, pg_catalog.cardinality(v.record_id) AS count,"
+            f" {joined_texts('v.record_id')} AS record_ids, {joined_texts('v.label')} AS labels,"
+            " pg_catalog.array_send(coalesce(p.gids, '{}')) AS gids"
+            f" FROM {names.versions} AS v LEFT JOIN {names.placement} AS p"
+            f" ON p.first = v.first AND p.release = {release}"
+            f" WHERE v.release = {release} AND ($1 IS NULL OR $1 = ANY (v.record_id))"
+            " ORDER BY v.first",
+            ["text"],
+            [record_id],
+        )
+    )
+    counts = [row["count"] for row in rows]
+    record_ids = _whole(dataset, texts([row["record_ids"] for row in rows], sum(counts)))
+    own = _whole(dataset, texts([row["labels"] for row in rows], sum(counts)))
+    gids = [_of_length(elements([row["gids"]], ">i4"), row["count"]) for row in rows]
+    found = _Versions(
+        record_ids,
+        np.concatenate([NOBODY, *(row["first"] + np.arange(row["count"]) for row in rows)]),
+        labels.find(own),
+        np.concatenate([NOBODY, *gids]),
+    )
+    if record_id is None:
+        return found
+    return found.take(np.flatnonzero(TextIndex(Texts.of([record_id]), 0).find(record_ids) >= 0))
+
+
+def _whole(dataset: Dataset, column: Texts | None) -> Texts:
+    _expect(dataset, np.array([column is not None]), "release lacks identifiers or values")
+    assert column is not None
+    return column
+
+
+def _of_length(gids: IntArray | None, count: int) -> IntArray:
+    """Return so many gids: no group has the number 0, which stands for those that are missing."""
+    placed = np.zeros(count, dtype=np.int64)
+    if gids is not None:
+        placed[: len(gids)] = gids[:count]
+    return placed
 
 
 @dataclass(frozen=True)

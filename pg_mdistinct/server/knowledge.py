@@ -37,7 +37,7 @@ def largest_risk_of_absent(plpy: Plpy, dataset: Dataset, returned: list[str]) ->
 
 def _learn_again(plpy: Plpy, dataset: Dataset, model: UpdateModel) -> None:
     """Go through the whole history under a model that has changed."""
-    stored = read_history(plpy, dataset, len(model))
+    stored = read_history(plpy, dataset, model.labels)
     history = stored.history
     hindsight.check(dataset, history, model)
     with Progress(plpy) as progress:

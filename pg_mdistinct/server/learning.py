@@ -117,8 +117,9 @@ def sensitive_values(plpy: Plpy, dataset: str, texts: Sequence[str]) -> Row:
     reader = relations_of(plpy, found.name).reader
     with source.reading(plpy, found):
         present = plpy.execute(
-            "SELECT coalesce(pg_catalog.array_agg(DISTINCT r.sensitive), '{}') AS present"
-            f" FROM {reader}() AS r WHERE r.sensitive IS NOT NULL"
+            "SELECT coalesce(pg_catalog.array_agg(DISTINCT l.label), '{}') AS present"
+            f" FROM {reader}() AS r CROSS JOIN LATERAL pg_catalog.unnest(r.label) AS l (label)"
+            " WHERE l.label IS NOT NULL"
         )[0]["present"]
     return {"labels": [labels[text] for text in texts], "present": present}
 

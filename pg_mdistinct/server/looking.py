@@ -10,7 +10,7 @@ from pg_mdistinct.core.publication import Release
 from pg_mdistinct.server import bound
 from pg_mdistinct.server.audit import audited
 from pg_mdistinct.server.errors import entry_point
-from pg_mdistinct.server.history import PlannedRelease, read_history
+from pg_mdistinct.server.history import read_history
 from pg_mdistinct.server.plpython import Plpy
 from pg_mdistinct.server.publication import Prepared, try_out
 
@@ -69,8 +69,8 @@ def preview_risk(plpy: Plpy, dataset: str) -> list[tuple[object, ...]]:
 
     def look(prepared: Prepared) -> list[tuple[object, ...]]:
         found = prepared.dataset
-        planned = PlannedRelease(prepared.table, prepared.plan(plpy))
-        after = read_history(plpy, found, len(prepared.model), planned=planned).history
+        planned = prepared.planned(prepared.plan(plpy))
+        after = read_history(plpy, found, prepared.model.labels, planned=planned).history
         coming = found.last_release + 1
         return list(bound.by_release(after, prepared.model, found.max_risk, coming))
 
@@ -78,12 +78,8 @@ def preview_risk(plpy: Plpy, dataset: str) -> list[tuple[object, ...]]:
 
 
 def _plan(plpy: Plpy, dataset: str) -> tuple[Prepared, Release, list[str]]:
-    def look(prepared: Prepared) -> tuple[Prepared, list[str]]:
-        rows = plpy.execute(f"SELECT record_id FROM {prepared.table} ORDER BY seq")
-        return prepared, [row["record_id"] for row in rows]
-
-    prepared, record_ids = try_out(plpy, dataset, look, wait=True)
-    return prepared, prepared.plan(plpy), record_ids
+    prepared = try_out(plpy, dataset, lambda prepared: prepared, wait=True)
+    return prepared, prepared.plan(plpy), prepared.read.record_ids.decoded()
 
 
 def _counted_from_one(

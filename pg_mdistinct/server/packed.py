@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from pg_mdistinct.core.arrays import IntArray, Ragged
-from pg_mdistinct.core.texts import with_zero_bytes
+from pg_mdistinct.core.texts import Texts, with_zero_bytes
 from pg_mdistinct.server.plpython import Row
 
-_BETWEEN = f"\x01{secrets.token_hex(4)}"
-"""Stands between texts, which may hold anything but a zero byte: nobody can know it."""
+_BETWEEN, _NULL = (f"\x01{secrets.token_hex(length)}" for length in (4, 8))
+"""Stand between texts, which may hold anything but a zero byte, and for NULL: nobody knows them."""
+
+_HEADER = 20
+"""The bytes before the elements of an array that is sent: dimensions, whether there is NULL, type,
+length and lower bound. Before each element comes its size."""
 
 
 def numbers(packed: bytes | None, dtype: str) -> npt.NDArray[Any]:
@@ -77,17 +82,36 @@ def ragged(row: Row, name: str, lengths: IntArray) -> Ragged:
     return Ragged(offsets, items.astype(np.int64))
 
 
-def gather_texts(expression: str) -> str:
-    """Return the SELECT list that packs an expression of type text, for ``separated``.
+def elements(arrays: Sequence[bytes], dtype: str) -> npt.NDArray[Any] | None:
+    """Return the numbers in arrays that array_send has packed; None if NULL is among them."""
+    if any(any(array[4:8]) for array in arrays):
+        return None
+    sized = np.dtype([("size", ">i4"), ("number", dtype)])
+    sent = np.frombuffer(b"".join(array[_HEADER:] for array in arrays), sized)["number"]
+    # Integers of any size are ranked and compared by the same compiled code.
+    return sent.astype(np.int64 if sent.dtype.kind == "i" else sent.dtype.newbyteorder("="))
+
+
+def joined_texts(expression: str) -> str:
+    """Return the SQL that packs an array, as the texts of its elements, for ``texts``.
 
     They are put together as texts, since turning each into bytes takes longer than all the rest.
     """
-    return f"pg_catalog.convert_to(pg_catalog.string_agg({expression}, '{_BETWEEN}'), 'UTF8')"
+    joined = f"pg_catalog.array_to_string({expression}, '{_BETWEEN}', '{_NULL}')"
+    return f"pg_catalog.convert_to({joined}, 'UTF8')"
 
 
-def separated(sent: bytes | None) -> bytes:
-    """Return what ``gather_texts`` has packed, with a zero byte between any two texts."""
-    return with_zero_bytes(sent or b"", _BETWEEN.encode())
+def texts(arrays: Sequence[bytes], count: int) -> Texts | None:
+    """Return the texts of arrays, none of them empty, with so many elements in all.
+
+    None if there is NULL among them, or another number.
+    """
+    sent = _BETWEEN.encode().join(arrays)
+    if _NULL.encode() in sent:
+        return None
+    packed = with_zero_bytes(sent, _BETWEEN.encode())
+    expected = packed.count(b"\0") == max(count - 1, 0)
+    return Texts.separated(packed, count) if expected else None
 
 
 def literal(column: IntArray) -> str:

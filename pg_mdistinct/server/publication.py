@@ -42,13 +42,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Prepared:
-    """All that a release is planned from; the snapshot stands in ``table`` too."""
+    """All that a release is planned from."""
 
     dataset: Dataset
     model: UpdateModel
     read: ReadSnapshot
     previous: Latest
-    table: str
 
     @property
     def snapshot(self) -> Snapshot:
@@ -63,6 +62,10 @@ class Prepared:
             return plan_release(
                 self.snapshot, self.model, dataset.m, dataset.variant, rng, progress
             )
+
+    def planned(self, release: Release) -> PlannedRelease:
+        """Return a release of it as the history takes one that is not published yet."""
+        return PlannedRelease(self.read.record_ids, self.snapshot.value, release)
 
     def absent_risk(self, plpy: Plpy) -> float:
         """Return the largest risk of all records that the new release will not have."""
@@ -95,7 +98,7 @@ def publish(plpy: Plpy, dataset: str, wait: bool | None) -> Row:
     prepared = _prepare(plpy, found, partitions["versions"])
     release = prepared.plan(plpy)
     known, max_risk = prepared.known_after(plpy, release, prepared.absent_risk(plpy))
-    bound.keep(plpy, found, prepared.model, max_risk, PlannedRelease(prepared.table, release))
+    bound.keep(plpy, found, prepared.model, max_risk, prepared.planned(release))
     _write(plpy, prepared, release, known, partitions)
     row = figures(prepared, release, max_risk, started)
     _record(plpy, found, row)
@@ -125,7 +128,9 @@ def try_out(plpy: Plpy, dataset: str, look: Callable[[Prepared], T], *, wait: bo
         with plpy.subtransaction():
             found = catalog.lock(plpy, dataset, wait=wait)
             versions = relations_of(plpy, found.name).versions
-            plpy.execute(f"CREATE TEMPORARY TABLE {TRIAL_TABLE} (LIKE {versions})")
+            plpy.execute(
+                f"CREATE TEMPORARY TABLE {TRIAL_TABLE} (LIKE {versions} INCLUDING STORAGE)"
+            )
             seen.append(look(_prepare(plpy, found, f"pg_temp.{TRIAL_TABLE}")))
             raise _RollBack
     except _RollBack:
@@ -150,20 +155,21 @@ def figures(prepared: Prepared, release: Release, max_risk: float | None, starte
 def _prepare(plpy: Plpy, dataset: Dataset, table: str) -> Prepared:
     """Read the source into a table and the table into arrays, refusing what cannot be published."""
     source.check(plpy, dataset)
-    if dataset.variant == M_INVARIANCE:
-        updates.learn_values(plpy, dataset, reading.new_values(plpy, dataset))
-    model = updates.read_model(plpy, dataset)
     staged = reading.stage(plpy, dataset, table)
     rows = reading.read(plpy, staged)
-    if rows is None:
-        validation.refuse(plpy, dataset, staged, reading.unknown_values(plpy, dataset))
+    if rows is not None and dataset.variant == M_INVARIANCE:
+        updates.learn_values(plpy, dataset, sorted(rows.labels))
+    model = updates.read_model(plpy, dataset)
+    value = None if rows is None else rows.values(model)
+    if rows is None or value is None:
+        validation.refuse(plpy, dataset, staged, model)
     with validation.discreet(plpy, dataset):
         model.check(dataset.m, dataset.variant)
     previous = knowledge.latest_release(plpy, dataset, model)
-    read = reading.snapshot(plpy, dataset, staged, rows, previous)
+    read = reading.snapshot(plpy, dataset, staged, rows, value, previous)
     impossible = check_updates(read.snapshot, model)
-    validation.refuse_updates(plpy, dataset, staged, read.snapshot, model, impossible)
-    return Prepared(dataset, model, read, previous, table)
+    validation.refuse_updates(plpy, dataset, read.record_ids, read.snapshot, model, impossible)
+    return Prepared(dataset, model, read, previous)
 
 
 def _write(

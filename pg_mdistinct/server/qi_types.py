@@ -65,7 +65,7 @@ def _single(text: str) -> list[float]:
 class QiType:
     """A family of types: how it is stored, published and read.
 
-    ``send`` and ``dtype`` say how values come as packed bytes; None: they come as ranks.
+    ``dtype`` says how values are sent as packed bytes; None: they are sent as texts.
     ``infinite`` is the SQL condition for values that have no place on the line; ``text_of`` the SQL
     for the text of a value from its packed number, where that is not the number itself, and
     ``limits`` the packed numbers beyond which there are no values; ``unit`` is a step that a
@@ -74,13 +74,18 @@ class QiType:
 
     stored: str
     generalized: str
-    send: str | None
     dtype: str | None
     infinite: str | None
     bounds: Bounds | None
     text_of: str | None = None
     limits: tuple[float, float] = (-math.inf, math.inf)
     unit: int = 1
+
+    @property
+    def stored_array(self) -> str:
+        """Return the type of an array of stored values."""
+        name, *collation = self.stored.partition(" COLLATE")
+        return f"{name}[]{''.join(collation)}"
 
     @property
     def contains(self) -> str:
@@ -100,8 +105,12 @@ _ELEMENTS = {"int4range": "integer", "numrange": "numeric"}
 _NOT_FINITE = "{0} IN ('NaN', 'Infinity', '-Infinity')"
 _NO_DATE = "NOT pg_catalog.isfinite({0})"
 
-_DAY = "(DATE '2000-01-01' + {0})::text"
-_MOMENT = "(TIMESTAMP '2000-01-01' + {0} * INTERVAL '1 microsecond')::text"
+_DAY = "(DATE '2000-01-01' + {0}::integer)::text"
+# Multiplying an interval goes through floats, which do not hold all microseconds of a long time.
+_MOMENT = (
+    "(TIMESTAMP '2000-01-01' + {0} / 86400000000 * INTERVAL '1 day'"
+    " + {0} % 86400000000 * INTERVAL '1 microsecond')::text"
+)
 _INT2, _INT4, _INT8 = ((-(2**bits), 2**bits - 1) for bits in (15, 31, 63))
 _REAL, _DOUBLE = (-3.4e38, 3.4e38), (-1.7e308, 1.7e308)
 _ONE_DAY = 24 * 3600 * 10**6
@@ -109,28 +118,26 @@ _ONE_DAY = 24 * 3600 * 10**6
 _DAYS, _MOMENTS = (-2_451_545, 2_145_031_948), (-211_813_488 * 10**9, 9_223_371_331 * 10**9)
 
 _TYPES = (
-    QiType("smallint", "int4range", "int4send", ">i4", None, _exact(), None, _INT2),
-    QiType("integer", "int4range", "int4send", ">i4", None, _exact(str(_INT4[1])), None, _INT4),
-    QiType("bigint", "int8range", "int8send", ">i8", None, _exact(str(_INT8[1])), None, _INT8),
-    QiType("numeric", "numrange", None, None, _NOT_FINITE, _exact()),
+    QiType("smallint", "int4range", ">i2", None, _exact(), None, _INT2),
+    QiType("integer", "int4range", ">i4", None, _exact(str(_INT4[1])), None, _INT4),
+    QiType("bigint", "int8range", ">i8", None, _exact(str(_INT8[1])), None, _INT8),
+    QiType("numeric", "numrange", None, _NOT_FINITE, _exact()),
     QiType(
-        "real", "numrange", "float4send", ">f4", _NOT_FINITE, _outward(_single, 6, 17), None, _REAL
+        "real", "numrange", ">f4", _NOT_FINITE, _outward(_single, 6, 17), "{0}::real::text", _REAL
     ),
     QiType(
         "double precision",
         "numrange",
-        "float8send",
         ">f8",
         _NOT_FINITE,
         _outward(_double, 15, 17),
-        None,
+        "{0}::text",
         _DOUBLE,
     ),
-    QiType("date", "daterange", "date_send", ">i4", _NO_DATE, _exact("5874897-12-31"), _DAY, _DAYS),
+    QiType("date", "daterange", ">i4", _NO_DATE, _exact("5874897-12-31"), _DAY, _DAYS),
     QiType(
         "timestamp without time zone",
         "tsrange",
-        "timestamp_send",
         ">i8",
         _NO_DATE,
         _exact(),
@@ -141,7 +148,6 @@ _TYPES = (
     QiType(
         "timestamp with time zone",
         "tstzrange",
-        "timestamptz_send",
         ">i8",
         _NO_DATE,
         _exact(),
@@ -151,7 +157,7 @@ _TYPES = (
     ),
 )
 _BY_NAME = {qi_type.stored: qi_type for qi_type in _TYPES}
-SET = QiType('text COLLATE "C"', "text[]", None, None, None, None)
+SET = QiType('text COLLATE "C"', "text[]", None, None, None)
 
 
 def qi_type_of(base_type: str) -> QiType:

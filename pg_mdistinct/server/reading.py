@@ -12,21 +12,18 @@ import numpy as np
 
 from pg_mdistinct.core.arrays import IntArray, Ragged
 from pg_mdistinct.core.knowledge import Knowledge
-from pg_mdistinct.core.model import M_INVARIANCE
+from pg_mdistinct.core.model import UpdateModel
 from pg_mdistinct.core.snapshot import QiColumn, Snapshot
 from pg_mdistinct.core.texts import TextIndex, Texts
 from pg_mdistinct.server import column_values, latest, source
 from pg_mdistinct.server.catalog import Dataset
 from pg_mdistinct.server.column_values import ColumnValues, Numbers
-from pg_mdistinct.server.errors import NAMED_AT_MOST
 from pg_mdistinct.server.latest import Latest
-from pg_mdistinct.server.packed import Integers, gather_arrays, gather_texts, literal, ragged
-from pg_mdistinct.server.plpython import Plpy, Result, Row, run
+from pg_mdistinct.server.packed import Integers, gather_arrays, literal, ragged
+from pg_mdistinct.server.plpython import Plpy, Row, run
 from pg_mdistinct.server.qi_types import SET, QiType, qi_type_of
-from pg_mdistinct.server.relations import relations_of
+from pg_mdistinct.server.relations import relations_of, unnested
 from pg_mdistinct.server.validation import Staged
-
-_SMALL_INTEGER = "int4send"
 
 
 @dataclass(frozen=True)
@@ -40,12 +37,22 @@ class ReadColumn:
 
 @dataclass(frozen=True)
 class Rows:
-    """The staged table as arrays, in the order of seq, and where to find an identifier."""
+    """The staged table as arrays, and where to find an identifier.
+
+    ``label`` says which of ``labels`` each row's sensitive value is.
+    """
 
     record_ids: Texts
     index: TextIndex
-    value: IntArray
+    labels: list[str]
+    label: IntArray
     qi: Sequence[Numbers | Texts]
+
+    def values(self, model: UpdateModel) -> IntArray | None:
+        """Return the codes of the sensitive values; None if the model does not know one."""
+        codes = {label: code for code, label in enumerate(model.labels) if model.known[code]}
+        known = [codes.get(label, -1) for label in self.labels]
+        return None if -1 in known else np.array(known, dtype=np.int64)[self.label]
 
 
 @dataclass(frozen=True)
@@ -67,115 +74,61 @@ class ReadSnapshot:
 
 def stage(plpy: Plpy, dataset: Dataset, table: str) -> Staged:
     """Fill a table with the source as it is now: the one moment that the source is read at."""
-    qi = tuple(qi_types(plpy, dataset))
-    columns = "".join(f"q{i}, " for i in range(1, len(qi) + 1))
-    own = "".join(f"s.q{i}, " for i in range(1, len(qi) + 1))
-    _read_source(
-        plpy,
-        dataset,
-        f"INSERT INTO {table} (release, seq, record_id, {columns} value)"
-        f" SELECT {dataset.last_release + 1}, (s.ordinality - 1)::int4, s.record_id, {own} k.code",
-    )
-    return Staged(table, qi)
-
-
-def unknown_values(plpy: Plpy, dataset: Dataset) -> list[Row]:
-    """Return some sensitive values of the source that have no code, NULL first."""
-    rows = _read_source(
-        plpy,
-        dataset,
-        "SELECT s.sensitive, pg_catalog.count(*) AS records,"
-        " pg_catalog.count(*) OVER () AS values,"
-        f" (pg_catalog.array_agg(s.record_id))[1:{NAMED_AT_MOST}] AS named",
-        "WHERE k.code IS NULL GROUP BY s.sensitive ORDER BY s.sensitive NULLS FIRST"
-        f" LIMIT {NAMED_AT_MOST}",
-    )
-    return list(rows)
-
-
-def new_values(plpy: Plpy, dataset: Dataset) -> list[str]:
-    """Return all sensitive values of the source that have no code."""
-    rows = _read_source(
-        plpy,
-        dataset,
-        "SELECT s.sensitive",
-        "WHERE k.code IS NULL AND s.sensitive IS NOT NULL GROUP BY 1 ORDER BY 1",
-    )
-    return [row["sensitive"] for row in rows]
-
-
-def _read_source(plpy: Plpy, dataset: Dataset, select: str, rest: str = "") -> Result:
-    """Run a statement over the source, s, and the codes of its sensitive values, k."""
     names = relations_of(plpy, dataset.name)
-    mentioned = "d.label IN (SELECT old_value FROM model UNION SELECT new_value FROM model)"
-    statement = f"""
-        WITH model AS (
-            SELECT u.old_value, u.new_value FROM mdistinct.updates AS u WHERE u.dataset = $1
-        ), known AS (
-            SELECT d.code, d.label FROM {names.domain} AS d
-            WHERE {"true" if dataset.variant == M_INVARIANCE else mentioned}
-        )
-        {select}
-        FROM {names.reader}() WITH ORDINALITY AS s LEFT JOIN known AS k ON k.label = s.sensitive
-        {rest}
-    """
+    qi = tuple(qi_types(plpy, dataset))
+    columns = ", ".join(["record_id", *(f"q{i}" for i in range(1, len(qi) + 1)), "label"])
+    rows = "pg_catalog.cardinality(s.record_id)"
     with source.reading(plpy, dataset):
-        return run(plpy, statement, ["name"], [dataset.name])
+        plpy.execute(
+            f"INSERT INTO {table} (release, first, {columns}) SELECT {dataset.last_release + 1},"
+            f" pg_catalog.sum({rows}) OVER (ROWS UNBOUNDED PRECEDING) - {rows}, {columns}"
+            f" FROM {names.reader}() AS s"
+        )
+    return Staged(table, qi)
 
 
 def read(plpy: Plpy, staged: Staged) -> Rows | None:
     """Return the staged table as arrays; None if anything in it cannot be published."""
-    columns = [f"v.q{i}" for i in range(1, len(staged.qi) + 1)]
-    kinds = dict(zip(columns, staged.qi, strict=True))
-    small = {name[2:]: name for name in columns if kinds[name].send == _SMALL_INTEGER}
-    integers = Integers(seq="v.seq", value="v.value", **small)
-    packed = {"record_ids": gather_texts("v.record_id")} | {
-        name[2:]: column_values.packed(kinds[name], name)
-        for name in columns
-        if name[2:] not in small
-    }
-    faults = [f"{name} IS NULL" for name in ("v.record_id", "v.value", *columns)]
-    faults += [kind.infinite.format(name) for name, kind in kinds.items() if kind.infinite]
-    row = plpy.execute(
-        "SELECT pg_catalog.count(*) AS records,"
-        f" pg_catalog.count(*) FILTER (WHERE {' OR '.join(faults)}) AS faults, {integers.select}, "
-        + ", ".join(f"{sent} AS {name}" for name, sent in packed.items())
-        + f" FROM {staged.table} AS v"
-    )[0]
-    if row["faults"]:
+    types = {f"q{i}": qi_type for i, qi_type in enumerate(staged.qi, start=1)}
+    columns = {"record_id": SET, **types, "label": SET}
+    parts = list(
+        plpy.execute(
+            "SELECT pg_catalog.cardinality(v.record_id) AS rows, "
+            + ", ".join(
+                f"{column_values.packed(qi_type, f'v.{name}')} AS {name}"
+                for name, qi_type in columns.items()
+            )
+            + f" FROM {staged.table} AS v ORDER BY v.first"
+        )
+    )
+    count = sum(part["rows"] for part in parts)
+    read: dict[str, Any] = {}
+    for name, qi_type in columns.items():
+        read[name] = column_values.unpacked(qi_type, [part[name] for part in parts], count)
+        if read[name] is None:
+            return None
+    index = TextIndex(read["record_id"], secrets.randbits(64))
+    if not np.array_equal(index.first, np.arange(count)):
         return None
-    read: dict[str, Numbers | Texts] = dict(integers.read(row))
-    for name, kind in (("record_ids", SET), *((name[2:], kind) for name, kind in kinds.items())):
-        if name in packed:
-            read[name] = column_values.unpacked(kind, row[name], row["records"])
-    return _indexed(read, len(columns))
-
-
-def _indexed(columns: dict[str, Any], qi: int) -> Rows | None:
-    """Put the rows in the order of seq; None if an identifier is there twice."""
-    seq = columns["seq"]
-    if not np.array_equal(seq, np.arange(len(seq))):
-        order = np.argsort(seq)
-        columns = {
-            name: column.take(order) if isinstance(column, Texts) else column[order]
-            for name, column in columns.items()
-        }
-    record_ids = columns["record_ids"]
-    index = TextIndex(record_ids, secrets.randbits(64))
-    if not np.array_equal(index.first, np.arange(len(seq))):
-        return None
-    return Rows(record_ids, index, columns["value"], [columns[f"q{i}"] for i in range(1, qi + 1)])
+    labels, label = TextIndex(read["label"], secrets.randbits(64)).different()
+    return Rows(
+        read["record_id"],
+        index,
+        read["label"].take(labels).decoded(),
+        label,
+        [read[name] for name in types],
+    )
 
 
 def snapshot(
-    plpy: Plpy, dataset: Dataset, staged: Staged, rows: Rows, previous: Latest
+    plpy: Plpy, dataset: Dataset, staged: Staged, rows: Rows, value: IntArray, previous: Latest
 ) -> ReadSnapshot:
-    """Return the rows with the last versions of their records.
+    """Return the rows, with the codes of their values, and the last versions of their records.
 
     A record's last version is in the previous release, or else among the absent.
     """
     now = rows.index.find(previous.record_ids)
-    last_seq = np.full(len(rows.value), -1, dtype=np.int64)
+    last_seq = np.full(len(value), -1, dtype=np.int64)
     last_seq[now[now >= 0]] = np.flatnonzero(now >= 0)
     back = _returned(plpy, dataset, rows, last_seq)
     here = np.array([row["number"] for row in back], dtype=np.int64) - 1
@@ -191,7 +144,7 @@ def snapshot(
     last_seq[here] = len(previous) + np.arange(len(back))
     return ReadSnapshot(
         Snapshot(
-            value=rows.value,
+            value=value,
             qi=tuple(column.column for column in qi),
             last_group=last_group,
             gap=gap,
@@ -235,14 +188,14 @@ def qi_types(plpy: Plpy, dataset: Dataset) -> list[QiType]:
         ["text"],
         [relations_of(plpy, dataset.name).versions],
     )
-    return [qi_type_of(row["type"]) for row in rows]
+    return [qi_type_of(row["type"].removesuffix("[]")) for row in rows]
 
 
 def _read_column(
     plpy: Plpy, dataset: Dataset, staged: Staged, i: int, sent: Numbers | Texts
 ) -> ReadColumn:
     qi_type = staged.qi[i - 1]
-    values, code = column_values.ranked(plpy, qi_type, sent, f"{staged.table} AS v", f"v.q{i}")
+    values, code = column_values.ranked(plpy, qi_type, sent)
     if len(values) == 1:
         values, first = _widened(plpy, dataset, staged, i, values)
         code = code + first
@@ -261,10 +214,9 @@ def _widened(
     wider = column_values.distinct(
         plpy,
         staged.qi[i - 1],
-        f"SELECT q{i} AS q FROM {staged.table}"
-        f" UNION SELECT q{i} FROM {versions} WHERE release = {dataset.last_release}"
-        # A column that has just been added has no value there.
-        f" AND q{i} IS NOT NULL",
+        f"SELECT s.q{i} AS q FROM {unnested(staged.table, f'q{i}')} AS s"
+        f" UNION SELECT v.q{i} FROM {unnested(versions, f'q{i}')} AS v"
+        f" WHERE v.release = {dataset.last_release}",
     )
     if len(wider) == 1:
         wider = column_values.with_neighbours(plpy, wider)

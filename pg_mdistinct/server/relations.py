@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pg_mdistinct.core.errors import MdistinctError
@@ -52,14 +52,25 @@ class Relations:
     knowledge: str
     reader: str
 
-    @property
-    def placed(self) -> str:
-        """Return the placement as a subquery with a row (release, seq, gid) for every version."""
+    def placed(self, *columns: str) -> str:
+        """Return a subquery with a row for every version: release, gid, and columns of versions."""
+        members = _side_by_side({"gid": "p.gids"} | {name: f"v.{name}" for name in columns})
         return (
-            "(SELECT c.release, c.first + (m.number - 1)::integer AS seq, m.gid"
-            f" FROM {self.placement} AS c CROSS JOIN LATERAL"
-            " pg_catalog.unnest(c.gids) WITH ORDINALITY AS m (gid, number))"
+            f"(SELECT v.release, m.* FROM {self.versions} AS v JOIN {self.placement} AS p"
+            f" ON p.release = v.release AND p.first = v.first CROSS JOIN LATERAL {members})"
         )
+
+
+def unnested(versions: str, *columns: str) -> str:
+    """Return a subquery with a row for every version in a table of them: release, and columns."""
+    members = _side_by_side({name: f"v.{name}" for name in columns})
+    return f"(SELECT v.release, m.* FROM {versions} AS v CROSS JOIN LATERAL {members})"
+
+
+def _side_by_side(arrays: Mapping[str, str]) -> str:
+    """Return a table whose columns are the elements of arrays."""
+    unnested = ", ".join(f"pg_catalog.unnest({array})" for array in arrays.values())
+    return f"ROWS FROM ({unnested}) AS m ({', '.join(arrays)})"
 
 
 def relations_of(plpy: Plpy, dataset: str) -> Relations:
@@ -115,16 +126,17 @@ def check_free(plpy: Plpy, dataset: str) -> None:
 def create(plpy: Plpy, dataset: str, qi: Sequence[QiType], value_type: str) -> None:
     """Make the tables, empty."""
     names = relations_of(plpy, dataset)
-    own = "".join(f"q{i} {column.stored}, " for i, column in enumerate(qi, start=1))
+    own = "".join(f"q{i} {column.stored_array}, " for i, column in enumerate(qi, start=1))
     general = "".join(f"q{i} {column.generalized}, " for i, column in enumerate(qi, start=1))
     for statement in (
         f"CREATE TABLE {names.domain} ("
         f'code integer PRIMARY KEY, label text COLLATE "C" NOT NULL UNIQUE, value {value_type})',
-        f"CREATE TABLE {names.versions} ("
-        f'release integer NOT NULL, seq integer, record_id text COLLATE "C", {own} value integer'
+        # A thousand versions a row, an array a column: a row for each takes twice as long to write.
+        # ``first`` counts those in the rows before.
+        f"CREATE TABLE {names.versions} (release integer NOT NULL, first integer NOT NULL,"
+        f' record_id text[] COLLATE "C" NOT NULL, {own} label text[] COLLATE "C" NOT NULL'
         ") PARTITION BY LIST (release)",
-        # A few hundred versions a row, from seq = first on: a row for each would take as long to
-        # write as the versions themselves.
+        # The groups of the versions in the row that begins with the same one.
         f"CREATE TABLE {names.placement} (release integer NOT NULL, first integer NOT NULL,"
         " gids integer[] NOT NULL) PARTITION BY LIST (release)",
         f"CREATE TABLE {names.groups} ("
@@ -137,12 +149,20 @@ def create(plpy: Plpy, dataset: str, qi: Sequence[QiType], value_type: str) -> N
         f"CREATE TABLE {names.knowledge} (first integer PRIMARY KEY, "
         + ", ".join(f"{column} bytea NOT NULL" for column in LATEST)
         + ")",
-        # Numbers hardly compress; trying to takes longer than writing them.
-        f"ALTER TABLE {names.knowledge} "
-        + ", ".join(f"ALTER COLUMN {column} SET STORAGE EXTERNAL" for column in LATEST),
+        _uncompressed(names.knowledge, LATEST),
+        _uncompressed(names.placement, ["gids"]),
+        _uncompressed(
+            names.versions, ["record_id", *(f"q{i}" for i in range(1, len(qi) + 1)), "label"]
+        ),
     ):
         plpy.execute(statement)
     provide_groups(plpy, dataset, 1)
+
+
+def _uncompressed(table: str, columns: Sequence[str]) -> str:
+    """Return the statement that keeps columns as they are: trying to compress takes longer."""
+    changes = (f"ALTER COLUMN {column} SET STORAGE EXTERNAL" for column in columns)
+    return f"ALTER TABLE {table} {', '.join(changes)}"
 
 
 def create_views(
@@ -164,8 +184,7 @@ def create_views(
         f" SELECT g.release, g.gid, g.counterfeits AS count FROM {names.groups} AS g"
         " WHERE g.counterfeits > 0",
         f"CREATE VIEW {names.membership} AS"
-        f" SELECT v.release, v.record_id, p.gid FROM {names.versions} AS v"
-        f" JOIN {names.placed} AS p ON p.release = v.release AND p.seq = v.seq",
+        f" SELECT p.release, p.record_id, p.gid FROM {names.placed('record_id')} AS p",
         f"GRANT SELECT ON {names.published}, {names.counterfeits}"
         " TO mdistinct_reader, mdistinct_admin",
         f"GRANT SELECT ON {names.membership} TO mdistinct_admin",
@@ -177,7 +196,8 @@ def add_columns(plpy: Plpy, dataset: str, had: int, qi: Sequence[QiType]) -> Non
     """Give the tables of versions and groups more columns; past releases are NULL there."""
     names = relations_of(plpy, dataset)
     for i, column in enumerate(qi, start=had + 1):
-        plpy.execute(f"ALTER TABLE {names.versions} ADD COLUMN q{i} {column.stored}")
+        plpy.execute(f"ALTER TABLE {names.versions} ADD COLUMN q{i} {column.stored_array}")
+        plpy.execute(_uncompressed(names.versions, [f"q{i}"]))
         plpy.execute(f"ALTER TABLE {names.groups} ADD COLUMN q{i} {column.generalized}")
 
 

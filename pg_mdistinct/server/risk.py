@@ -28,7 +28,7 @@ def risk(plpy: Plpy, dataset: str, at_release: int | None) -> Row:
     model = updates.read_model(plpy, found)
     until = _checked(found, at_release)
     with Progress(plpy) as progress:
-        stored = read_history(plpy, found, len(model), until=until, progress=progress)
+        stored = read_history(plpy, found, model.labels, until=until, progress=progress)
         history = stored.history
         known = risks(history, model, progress)
     names = np.array(stored.record_ids, dtype=object)
@@ -47,7 +47,7 @@ def republication_risk(plpy: Plpy, dataset: str) -> float | None:
     found = catalog.find(plpy, dataset)
     model = updates.read_model(plpy, found)
     with Progress(plpy) as progress:
-        history = read_history(plpy, found, len(model), progress=progress).history
+        history = read_history(plpy, found, model.labels, progress=progress).history
         return recall(history, model, progress).largest_ever if len(history.record) else None
 
 
@@ -60,7 +60,7 @@ def sug(
     require(record_id=record_id)
     found = catalog.find(plpy, dataset)
     model = updates.read_model(plpy, found)
-    history = read_history(plpy, found, len(model), record_id=record_id).history
+    history = read_history(plpy, found, model.labels, record_id=record_id).history
     if not len(history.record):
         raise MdistinctError(
             f'record "{record_id}" was never published in dataset "{dataset}"',

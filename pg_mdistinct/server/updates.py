@@ -167,9 +167,7 @@ def has_model(plpy: Plpy, dataset: Dataset) -> bool:
 
 def learn_values(plpy: Plpy, dataset: Dataset, labels: list[str]) -> None:
     """Enter values that occur for the first time: under m-invariance nobody declares them."""
-    domain = relations_of(plpy, dataset.name).domain
-    known = plpy.execute(f"SELECT pg_catalog.count(*) AS labels FROM {domain}")[0]["labels"]
-    if known + len(labels) > MOST_VALUES:
+    if len({*_codes(plpy, dataset), *labels}) > MOST_VALUES:
         raise MdistinctError(
             f'sensitive column "{dataset.sensitive_column}" of {dataset.source} has had more than '
             f"{MOST_VALUES} different values",
@@ -229,15 +227,21 @@ def _probabilities(old_value: str, row: NewValues) -> dict[str, float]:
 
 def _learn(plpy: Plpy, dataset: Dataset, labels: list[str]) -> None:
     """Add values to the dictionary, which only ever grows: old releases refer to it."""
-    domain = relations_of(plpy, dataset.name).domain
-    known = {row["label"]: row["code"] for row in plpy.execute(f"SELECT label, code FROM {domain}")}
+    known = _codes(plpy, dataset)
     new = [label for label in labels if label not in known]
     if not new:
         return
+    domain = relations_of(plpy, dataset.name).domain
     # A bare literal is read by the type's input function, never by a cast that somebody defined.
     literals = (plpy.quote_literal(label) for label in new)
     rows = (f"({code}, {text}, {text})" for code, text in enumerate(literals, start=len(known)))
     plpy.execute(f"INSERT INTO {domain} (code, label, value) VALUES {', '.join(rows)}")
+
+
+def _codes(plpy: Plpy, dataset: Dataset) -> dict[str, int]:
+    """Return the dictionary: the code of every value that was ever declared or published."""
+    domain = relations_of(plpy, dataset.name).domain
+    return {row["label"]: row["code"] for row in plpy.execute(f"SELECT label, code FROM {domain}")}
 
 
 def _write(plpy: Plpy, dataset: str, rows: Mapping[str, Mapping[str, float]]) -> None:

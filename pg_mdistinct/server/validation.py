@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NoReturn
@@ -14,11 +14,13 @@ from pg_mdistinct.core.arrays import IntArray
 from pg_mdistinct.core.errors import MdistinctError
 from pg_mdistinct.core.model import M_INVARIANCE, UpdateModel
 from pg_mdistinct.core.snapshot import Snapshot
+from pg_mdistinct.core.texts import Texts
 from pg_mdistinct.server import caller
 from pg_mdistinct.server.catalog import Dataset
 from pg_mdistinct.server.errors import NAMED_AT_MOST, counted, listed
-from pg_mdistinct.server.plpython import Plpy, Row, run
+from pg_mdistinct.server.plpython import Plpy, run
 from pg_mdistinct.server.qi_types import QiType
+from pg_mdistinct.server.relations import unnested
 
 NOT_NULL_VIOLATION = "23502"
 UNIQUE_VIOLATION = "23505"
@@ -30,6 +32,10 @@ class Staged:
 
     table: str
     qi: tuple[QiType, ...]
+
+    def rows(self, *columns: str) -> str:
+        """Return a subquery with a row for every record: its identifier, and these columns."""
+        return f"{unnested(self.table, 'record_id', *columns)} AS v"
 
 
 @contextmanager
@@ -48,17 +54,14 @@ def discreet(plpy: Plpy, dataset: Dataset) -> Iterator[None]:
         ) from None
 
 
-def refuse(plpy: Plpy, dataset: Dataset, staged: Staged, unknown: Sequence[Row]) -> NoReturn:
-    """Say which identifiers are NULL or not unique, or which values cannot be published.
-
-    ``unknown`` are some sensitive values without a code, NULL first.
-    """
+def refuse(plpy: Plpy, dataset: Dataset, staged: Staged, model: UpdateModel) -> NoReturn:
+    """Say which identifiers are NULL or not unique, or which values cannot be published."""
     _check_identifiers(plpy, dataset, staged)
     for i, (name, qi_type) in enumerate(zip(dataset.qi_columns, staged.qi, strict=True), start=1):
         _check_column(
             plpy,
-            staged,
-            f"q{i} IS NULL",
+            staged.rows(f"q{i}"),
+            f"v.q{i} IS NULL",
             f'column "{name}" of {dataset.source} is NULL in',
             hint="Fill the column, or register a view that puts a value in place of NULL.",
             sqlstate=NOT_NULL_VIOLATION,
@@ -66,24 +69,24 @@ def refuse(plpy: Plpy, dataset: Dataset, staged: Staged, unknown: Sequence[Row])
         if qi_type.infinite is not None:
             _check_column(
                 plpy,
-                staged,
-                qi_type.infinite.format(f"q{i}"),
+                staged.rows(f"q{i}"),
+                qi_type.infinite.format(f"v.q{i}"),
                 f'column "{name}" of {dataset.source} is NaN or infinite in',
                 hint="Only finite values have a range: mend them, or register a view without them.",
                 sqlstate=errors.NOT_A_NUMBER,
             )
-    _check_sensitive(plpy, dataset, unknown)
+    _check_sensitive(plpy, dataset, staged, model)
     raise MdistinctError(
-        f"{dataset.source} has changed while it was being read",
-        hint="Publish again.",
-        sqlstate="40001",
+        f"the function that reads {dataset.source} has not given all columns of every row",
+        hint="It is made by mdistinct_register; restore it from a backup.",
+        sqlstate="55000",
     )
 
 
 def refuse_updates(
     plpy: Plpy,
     dataset: Dataset,
-    staged: Staged,
+    record_ids: Texts,
     snapshot: Snapshot,
     model: UpdateModel,
     rows: IntArray,
@@ -98,11 +101,11 @@ def refuse_updates(
     named: list[str] = []
     if caller.sees_microdata(plpy):
         shown = rows[:NAMED_AT_MOST]
-        names = _record_ids(plpy, staged.table, shown)
+        names = record_ids.take(shown).decoded()
         named = [
-            f"{names[row]} ({model.labels[snapshot.last_value[row]]}"
+            f"{name} ({model.labels[snapshot.last_value[row]]}"
             f" -> {model.labels[snapshot.value[row]]})"
-            for row in shown.tolist()
+            for name, row in zip(names, shown.tolist(), strict=True)
         ]
     if dataset.variant == M_INVARIANCE:
         outside = _outside_signature(snapshot, rows)
@@ -133,7 +136,7 @@ def _outside_signature(snapshot: Snapshot, rows: IntArray) -> int:
 
 def _check_identifiers(plpy: Plpy, dataset: Dataset, staged: Staged) -> None:
     row = plpy.execute(
-        f"SELECT pg_catalog.count(*) AS nulls FROM {staged.table} WHERE record_id IS NULL"
+        f"SELECT pg_catalog.count(*) AS nulls FROM {staged.rows()} WHERE v.record_id IS NULL"
     )[0]
     column = f'identifier column "{dataset.id_column}" of {dataset.source}'
     if row["nulls"]:
@@ -143,9 +146,10 @@ def _check_identifiers(plpy: Plpy, dataset: Dataset, staged: Staged) -> None:
             sqlstate=NOT_NULL_VIOLATION,
         )
     twice = plpy.execute(
-        "SELECT record_id, pg_catalog.count(*) AS rows, pg_catalog.count(*) OVER () AS identifiers"
-        f" FROM {staged.table} GROUP BY record_id HAVING pg_catalog.count(*) > 1"
-        f" ORDER BY record_id LIMIT {NAMED_AT_MOST}"
+        "SELECT v.record_id, pg_catalog.count(*) AS rows,"
+        f" pg_catalog.count(*) OVER () AS identifiers FROM {staged.rows()}"
+        " GROUP BY v.record_id HAVING pg_catalog.count(*) > 1"
+        f" ORDER BY v.record_id LIMIT {NAMED_AT_MOST}"
     )
     if twice.nrows():
         count = twice[0]["identifiers"]
@@ -160,12 +164,12 @@ def _check_identifiers(plpy: Plpy, dataset: Dataset, staged: Staged) -> None:
 
 
 def _check_column(
-    plpy: Plpy, staged: Staged, condition: str, trouble: str, *, hint: str, sqlstate: str
+    plpy: Plpy, rows: str, condition: str, trouble: str, *, hint: str, sqlstate: str
 ) -> None:
     row = plpy.execute(
         "SELECT pg_catalog.count(*) AS records,"
-        f" (pg_catalog.array_agg(record_id))[1:{NAMED_AT_MOST}] AS named"
-        f" FROM {staged.table} WHERE {condition}"
+        f" (pg_catalog.array_agg(v.record_id))[1:{NAMED_AT_MOST}] AS named"
+        f" FROM {rows} WHERE {condition}"
     )[0]
     if row["records"]:
         named = row["named"] if caller.sees_microdata(plpy) else ()
@@ -176,8 +180,18 @@ def _check_column(
         )
 
 
-def _check_sensitive(plpy: Plpy, dataset: Dataset, unknown: Sequence[Row]) -> None:
+def _check_sensitive(plpy: Plpy, dataset: Dataset, staged: Staged, model: UpdateModel) -> None:
     """Refuse NULL and values that the update model does not mention."""
+    unknown = run(
+        plpy,
+        "SELECT v.label AS sensitive, pg_catalog.count(*) AS records,"
+        " pg_catalog.count(*) OVER () AS values,"
+        f" (pg_catalog.array_agg(v.record_id))[1:{NAMED_AT_MOST}] AS named"
+        f" FROM {staged.rows('label')} WHERE v.label IS NULL OR v.label <> ALL ($1)"
+        f" GROUP BY v.label ORDER BY v.label NULLS FIRST LIMIT {NAMED_AT_MOST}",
+        ["text[]"],
+        [[label for label, known in zip(model.labels, model.known, strict=True) if known]],
+    )
     column = f'sensitive column "{dataset.sensitive_column}" of {dataset.source}'
     may_see = caller.sees_microdata(plpy)
     for row in unknown:
@@ -188,8 +202,8 @@ def _check_sensitive(plpy: Plpy, dataset: Dataset, unknown: Sequence[Row]) -> No
                 hint="Fill the column, or register a view that puts a value in place of NULL.",
                 sqlstate=NOT_NULL_VIOLATION,
             )
-    # Under m-invariance whatever occurs is known: a new value came after they were gathered.
-    if unknown and dataset.variant != M_INVARIANCE:
+    # Under m-invariance whatever occurs is known, once nothing else is wrong.
+    if unknown.nrows() and dataset.variant != M_INVARIANCE:
         count = unknown[0]["values"]
         named = (f'"{row["sensitive"]}" ({counted(row["records"], "record")})' for row in unknown)
         raise MdistinctError(
@@ -199,13 +213,3 @@ def _check_sensitive(plpy: Plpy, dataset: Dataset, unknown: Sequence[Row]) -> No
             "mdistinct_allow_update(dataset, old_value, new_values).",
             sqlstate=errors.UNKNOWN_VALUE,
         )
-
-
-def _record_ids(plpy: Plpy, table: str, rows: IntArray) -> dict[int, str]:
-    found = run(
-        plpy,
-        f"SELECT seq, record_id FROM {table} WHERE seq = ANY ($1)",
-        ["int4[]"],
-        [rows.tolist()],
-    )
-    return {row["seq"]: row["record_id"] for row in found}

@@ -25,7 +25,7 @@ def verify(plpy: Plpy, dataset: str) -> list[tuple[object, ...]]:
     found = catalog.find(plpy, dataset)
     model = updates.read_model(plpy, found)
     with Progress(plpy) as progress:
-        stored = read_history(plpy, found, len(model), progress=progress)
+        stored = read_history(plpy, found, model.labels, progress=progress)
         history = stored.history
         m = _m_by_release(plpy, dataset)
         per_group = [m.get(release, found.m) for release in history.release.tolist()]
@@ -56,13 +56,11 @@ def _values_outside_their_group(
                 (row["release"], row["gid"], row["record_id"], "generalized value", row["detail"])
                 for row in run(
                     plpy,
-                    "SELECT v.release, p.gid, v.record_id,"
+                    "SELECT v.release, v.gid, v.record_id,"
                     " pg_catalog.format('the record''s own value of %I is outside its group', $1)"
-                    f" AS detail FROM {names.versions} AS v"
-                    f" JOIN {names.placed} AS p ON p.release = v.release AND p.seq = v.seq"
-                    f" JOIN {names.groups} AS g ON g.release = p.release AND g.gid = p.gid"
-                    f" WHERE v.release = {release} AND p.release = {release}"
-                    f" AND g.release = {release}"
+                    f" AS detail FROM {names.placed('record_id', f'q{i}')} AS v"
+                    f" JOIN {names.groups} AS g ON g.release = v.release AND g.gid = v.gid"
+                    f" WHERE v.release = {release} AND g.release = {release}"
                     f" AND NOT {qi_type.contains.format(f'g.q{i}', f'v.q{i}')}",
                     ["text"],
                     [name],

@@ -18,9 +18,6 @@ from pg_mdistinct.server.relations import partition_of, provide_groups, relation
 
 ATTACHED_LAST = ("versions", "placement")
 
-VERSIONS_A_ROW = 400
-"""Of the placement: what fits into a row that PostgreSQL keeps in one piece."""
-
 
 def create_partitions(plpy: Plpy, dataset: Dataset) -> dict[str, str]:
     """Make the tables of the next release, where no reader waits for them."""
@@ -32,7 +29,8 @@ def create_partitions(plpy: Plpy, dataset: Dataset) -> dict[str, str]:
         plpy.execute(
             # Beside its parent: what a failure leaves is gone with it. The constraint spares
             # ATTACH PARTITION the scan.
-            f"CREATE TABLE {made[kind]} (LIKE {getattr(names, kind)}, CHECK (release = {release}))"
+            f"CREATE TABLE {made[kind]}"
+            f" (LIKE {getattr(names, kind)} INCLUDING STORAGE, CHECK (release = {release}))"
         )
     return made | {"groups": provide_groups(plpy, dataset.name, release)}
 
@@ -45,7 +43,7 @@ def write(
     partitions: dict[str, str],
 ) -> None:
     """Write placement and groups, show the release, and make room for the groups of the next."""
-    _write_placement(plpy, dataset, release, partitions["placement"])
+    _write_placement(plpy, release, partitions)
     _write_groups(plpy, dataset, release, columns, partitions["groups"])
     names = relations_of(plpy, dataset.name)
     for kind in ATTACHED_LAST:
@@ -56,16 +54,15 @@ def write(
     provide_groups(plpy, dataset.name, dataset.last_release + 2)
 
 
-def _write_placement(plpy: Plpy, dataset: Dataset, release: Release, table: str) -> None:
+def _write_placement(plpy: Plpy, release: Release, partitions: dict[str, str]) -> None:
     run(
         plpy,
-        f"INSERT INTO {table} (release, first, gids)"
-        f" SELECT {dataset.last_release + 1}, f.first,"
+        f"INSERT INTO {partitions['placement']} (release, first, gids) SELECT v.release, v.first,"
         # The subquery, for a literal is read again wherever it stands by itself.
-        f" ((SELECT $1::int4[]))[f.first + 1 : f.first + {VERSIONS_A_ROW}]"
-        f" FROM pg_catalog.generate_series(0, $2 - 1, {VERSIONS_A_ROW}) AS f (first)",
-        ["text", "int4"],
-        [literal(release.group + 1), len(release.group)],
+        " ((SELECT $1::int4[]))[v.first + 1 : v.first + pg_catalog.cardinality(v.record_id)]"
+        f" FROM {partitions['versions']} AS v",
+        ["text"],
+        [literal(release.group + 1)],
     )
 
 

@@ -101,16 +101,18 @@ def test_the_source_is_read_as_of_one_moment(db: Connection, dsn: str) -> None:
     finally:
         stop.set()
         moves.join()
+    versions = (
+        "(SELECT v.release, m.* FROM mdistinct_data.people_versions AS v,"
+        " unnest(v.record_id, v.label) AS m (record_id, label))"
+    )
     rows = db.execute(
-        "SELECT count(*), count(DISTINCT v.record_id), count(*) FILTER (WHERE d.label = 'Flu')"
-        " FROM mdistinct_data.people_versions AS v JOIN mdistinct_data.people_domain AS d"
-        " ON d.code = v.value GROUP BY release"
+        "SELECT count(*), count(DISTINCT v.record_id), count(*) FILTER (WHERE v.label = 'Flu')"
+        f" FROM {versions} AS v GROUP BY release".encode()
     ).fetchall()
     assert rows == [(200, 200, 100)] * 12
     changes = (
-        "SELECT count(*) FROM mdistinct_data.people_versions AS a JOIN mdistinct_data"
-        ".people_versions AS b ON b.record_id = a.record_id AND b.release = a.release + 1"
-        " AND b.value <> a.value"
+        f"SELECT count(*) FROM {versions} AS a JOIN {versions} AS b"
+        " ON b.record_id = a.record_id AND b.release = a.release + 1 AND b.label <> a.label"
     )
     assert one(db, changes) > 0
 

@@ -76,6 +76,15 @@ def test_null_in_the_sensitive_column(db: Connection) -> None:
     everything_refuses(db, "23502", '"disease"', "1 record: 4")
 
 
+@pytest.mark.parametrize("column", ["id", "age", "town", "disease"])
+def test_null_of_a_lone_record_is_no_empty_text(db: Connection, column: str) -> None:
+    make_ward(db, age="integer", town="text")
+    db.execute("ALTER TABLE public.ward DROP CONSTRAINT ward_pkey, ALTER id DROP NOT NULL")
+    db.execute("DELETE FROM public.ward WHERE id > 1")
+    db.execute(f"UPDATE public.ward SET {column} = NULL".encode())
+    everything_refuses(db, "23502", f'"{column}"', "1 r")
+
+
 def test_a_sensitive_value_that_the_model_does_not_know(db: Connection) -> None:
     make_ward(db)
     publish(db)
@@ -240,6 +249,18 @@ def test_a_reader_function_that_would_run_as_our_owner_is_not_called(db: Connect
         publish(db)
     db.execute("DROP FUNCTION mdistinct_sources.ward()")
     with refused(db, "55000", "mdistinct_sources.ward()", "does not exist"):
+        publish(db)
+
+
+@pytest.mark.parametrize("ages", ["{1,2,3}", "{{1,2},{3,4}}"])
+def test_a_reader_function_whose_columns_do_not_match(db: Connection, ages: str) -> None:
+    make_ward(db)
+    db.execute(
+        "CREATE OR REPLACE FUNCTION mdistinct_sources.ward() RETURNS TABLE (record_id text[],"
+        " q1 integer[], label text[]) LANGUAGE sql SECURITY DEFINER AS"
+        f" $$ SELECT '{{1,2}}'::text[], '{ages}'::integer[], '{{Flu,Flu}}'::text[] $$".encode()
+    )
+    with refused(db, "55000", "public.ward", "all columns of every row"):
         publish(db)
 
 

@@ -22,6 +22,8 @@ NAMES = (
     "q1",
     "sensitive",
     "value",
+    "label",
+    "first",
     "seq",
     "candidates",
     "x" * 50,

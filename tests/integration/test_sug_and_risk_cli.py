@@ -184,10 +184,10 @@ def test_attack_on_the_projects_own_releases(published: Client, dsn: str) -> Non
         WITH published AS (
             SELECT release, gid, disease FROM mdistinct_published.hospital
         ), members AS (
-            SELECT m.release, m.gid, m.record_id, d.label AS disease
+            SELECT m.release, m.gid, m.record_id, u.disease
             FROM mdistinct.hospital_membership AS m
-            JOIN mdistinct_data.hospital_versions AS v USING (release, record_id)
-            JOIN mdistinct_data.hospital_domain AS d ON d.code = v.value
+            JOIN mdistinct_data.hospital_versions AS v USING (release)
+            JOIN unnest(v.record_id, v.label) AS u (who, disease) ON u.who = m.record_id
         )
         SELECT release, record_id, gid, disease AS value
         FROM published LEFT JOIN members USING (release, gid, disease)"""

@@ -226,8 +226,8 @@ def test_a_temporary_table_catches_no_snapshot(db: Connection) -> None:
     make_ward(db)
     with acting_as(db, "mdistinct_publisher"):
         db.execute(
-            "CREATE TEMPORARY TABLE mdistinct_snapshot (release int, seq int, record_id text,"
-            " q1 int, value int)"
+            "CREATE TEMPORARY TABLE mdistinct_snapshot (release int, first int, record_id text[],"
+            " q1 int[], label text[])"
         )
         with pytest.raises(psycopg.errors.DuplicateTable):
             db.execute("SELECT mdistinct_preview('ward')")

@@ -72,8 +72,7 @@ def truth(db: Connection) -> Truth:
     """Only values that never change can be looked up like this."""
     value_of = dict(
         db.execute(
-            "SELECT v.record_id, d.label FROM mdistinct_data.ward_versions AS v"
-            " JOIN mdistinct_data.ward_domain AS d ON d.code = v.value"
+            "SELECT m.* FROM mdistinct_data.ward_versions AS v, unnest(v.record_id, v.label) AS m"
         ).fetchall()
     )
     members = db.execute("SELECT release, record_id, gid FROM mdistinct.ward_membership").fetchall()

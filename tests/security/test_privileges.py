@@ -253,9 +253,9 @@ def test_the_part_that_writes_cannot_be_used_to_read_what_one_may_not(
             publish(db)
         db.execute(
             "CREATE FUNCTION mdistinct_sources.ward()"
-            " RETURNS TABLE (record_id text, q1 int, sensitive text)"
-            " LANGUAGE plpgsql SECURITY DEFINER AS"
-            " $$BEGIN RETURN QUERY SELECT id::text, age, disease FROM public.ward; END$$"
+            " RETURNS TABLE (record_id text[], q1 int[], label text[])"
+            " LANGUAGE plpgsql SECURITY DEFINER AS $$BEGIN RETURN QUERY SELECT"
+            " array_agg(id::text), array_agg(age), array_agg(disease) FROM public.ward; END$$"
         )
         db.execute(
             "CREATE FUNCTION mdistinct_sources.ward(text) RETURNS text LANGUAGE sql"

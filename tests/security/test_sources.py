@@ -150,8 +150,8 @@ def test_an_admin_cannot_put_types_of_his_own_into_the_reader(
         db.execute("DROP FUNCTION mdistinct_sources.ward()")
         db.execute(
             "CREATE FUNCTION mdistinct_sources.ward() RETURNS TABLE"
-            " (record_id text, q1 integer, sensitive mallory.box) LANGUAGE sql SECURITY DEFINER"
-            " AS $$ SELECT '1', 1, row('Flu')::mallory.box $$"
+            " (record_id text[], q1 integer[], label mallory.box[]) LANGUAGE sql SECURITY DEFINER"
+            " AS $$ SELECT '{1}'::text[], '{1}'::int[], ARRAY[row('Flu')::mallory.box] $$"
         )
         db.execute("GRANT EXECUTE ON FUNCTION mdistinct_sources.ward() TO mdistinct_owner")
         with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState, match="own"):
