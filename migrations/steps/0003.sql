@@ -163,6 +163,9 @@ BEGIN
 END
 $do$;
 
+-- Its columns are others now; functions are made anew after this.
+DROP FUNCTION IF EXISTS mdistinct.risk_arrays(name, integer);
+
 -- A third variant, under which values never change.
 ALTER TABLE mdistinct.datasets
     DROP CONSTRAINT datasets_variant_check,

@@ -53,7 +53,9 @@ class Texts:
         """Return the texts with a zero byte between any two, and nothing else."""
         if len(self) and np.array_equal(self.start[1:], self.stop[:-1] + 1):
             return self.packed[self.start[0] : self.stop[-1]]
-        return b"\0".join(self.encoded())
+        packed = np.zeros(int((self.stop - self.start).sum()) + len(self), dtype=np.uint8)
+        _gather(self.array, self.start, self.stop, packed)
+        return packed[:-1].tobytes()
 
     def encoded(self) -> list[bytes]:
         """Return the texts one by one, still in UTF-8."""
@@ -68,6 +70,17 @@ class Texts:
     def array(self) -> npt.NDArray[np.uint8]:
         """Return all bytes as an array."""
         return np.frombuffer(self.packed, dtype=np.uint8)
+
+
+@kernel()
+def _gather(data, start, stop, packed):  # type: ignore[no-untyped-def]
+    """Copy texts one after another, with room for a byte behind each."""
+    at = 0
+    for text in range(len(start)):
+        for i in range(start[text], stop[text]):
+            packed[at] = data[i]
+            at += 1
+        at += 1
 
 
 def with_zero_bytes(packed: bytes, between: bytes) -> bytes:
@@ -93,6 +106,26 @@ def _replace(data, between):  # type: ignore[no-untyped-def]
             at += 1
         filled += 1
     return result[:filled]
+
+
+def digits(numbers: IntArray, between: str) -> str:
+    """Return numbers that are not negative in as many digits each, and what is between any two."""
+    width = len(str(int(numbers.max(initial=0))))
+    text = np.empty(len(numbers) * (width + 1), dtype=np.uint8)
+    _write_digits(numbers, width, ord(between), text)
+    return text[:-1].tobytes().decode("ascii")
+
+
+@kernel()
+def _write_digits(numbers, width, between, text):  # type: ignore[no-untyped-def]
+    for i in range(len(numbers)):
+        end = (i + 1) * (width + 1) - 1
+        text[end] = between
+        rest = np.uint32(numbers[i])
+        for place in range(1, width + 1):
+            tens = rest // np.uint32(10)
+            text[end - place] = 48 + rest - tens * np.uint32(10)
+            rest = tens
 
 
 class TextIndex:
@@ -123,6 +156,7 @@ class TextIndex:
             own.array,
             own.start,
             own.stop,
+            self.first,
             self._seed,
             self._slots,
             found,
@@ -168,15 +202,27 @@ def _fill(data, start, stop, seed, slots, first):  # type: ignore[no-untyped-def
 
 
 @kernel()
-def _find(data, start, stop, others, other_start, other_stop, seed, slots, found):  # type: ignore[no-untyped-def]
-    """Look every text up, from its own slot to the next free one."""
+def _find(data, start, stop, others, other_start, other_stop, first, seed, slots, found):  # type: ignore[no-untyped-def]
+    """Look every text up, from its own slot to the next free one.
+
+    Texts mostly come in the order of the others: the one after the last that was found is looked
+    at first, since it is near in memory.
+    """
     mask = len(slots) - 1
+    after = 0
     for text in range(len(start)):
+        if after < len(other_start) and _equal(
+            data, start[text], stop[text], others, other_start[after], other_stop[after]
+        ):
+            found[text] = first[after]
+            after += 1
+            continue
         slot = _slot(data, start[text], stop[text], seed, mask)
         found[text] = -1
         while slots[slot] >= 0:
             there = slots[slot]
             if _equal(data, start[text], stop[text], others, other_start[there], other_stop[there]):
                 found[text] = there
+                after = there + 1
                 break
             slot = (slot + 1) & mask

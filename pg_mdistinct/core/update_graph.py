@@ -17,6 +17,7 @@ from pg_mdistinct.core.arrays import BoolArray, FloatArray, IntArray, Ragged, di
 from pg_mdistinct.core.compiled import kernel, kernel_part
 from pg_mdistinct.core.history import History
 from pg_mdistinct.core.model import UpdateModel
+from pg_mdistinct.core.side_by_side import Breathe, side_by_side
 
 CHUNK = 200_000
 
@@ -115,10 +116,17 @@ def risks(
     """Compute r_n(t_i) for every version, n being the last release."""
     risk = np.empty(len(history.record))
     left = np.empty(len(history.record), dtype=np.int64)
-    for chunk, found in beliefs_in_parts(history, model, progress):
+    groups = candidates(history.rows)
+
+    def look(chunk: slice, _: Breathe) -> None:
+        found = _beliefs(_part(history, chunk), groups, model)
         own = found.nodes.items == history.value[chunk][found.nodes.row_of_item]
         risk[chunk] = _sum_by_row(np.where(own, found.posterior, 0.0), found.nodes)
         left[chunk] = _sum_by_row(found.alive.astype(np.float64), found.nodes).astype(np.int64)
+
+    chunks = list(_chunks(history))
+    sizes = [chunk.stop - chunk.start for chunk in chunks]
+    side_by_side(look, chunks, sizes, lambda share: progress("attack", share))
     return Risks(risk, left)
 
 
@@ -167,7 +175,7 @@ def _beliefs(history: History, groups: Candidates, model: UpdateModel) -> Belief
     return Beliefs(nodes, weight, posterior, onward, alive)
 
 
-@kernel()
+@kernel(nogil=True)
 def _forward(is_first, step, offsets, values, weights, power, reach, arriving, alive):  # type: ignore[no-untyped-def]
     """Sum the paths that arrive at each node, scaled so that each version's nodes add up to 1."""
     for i in range(len(is_first)):
@@ -185,7 +193,7 @@ def _forward(is_first, step, offsets, values, weights, power, reach, arriving, a
         _scale(arriving, low, high)
 
 
-@kernel()
+@kernel(nogil=True)
 def _backward(  # type: ignore[no-untyped-def]
     is_first, step, offsets, values, weights, power, reach, posterior, onward, alive
 ):

@@ -229,7 +229,11 @@ def _find(
     wanted = wanted_release << 32 | wanted_gid
     if not len(keys):
         return np.zeros(len(wanted), dtype=np.int64), np.zeros(len(wanted), dtype=np.bool_)
-    rows = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    # Gids count from 1: unless somebody has removed a group, that tells its place.
+    first = np.searchsorted(release, np.arange(int(wanted_release.max(initial=0)) + 1))
+    rows = np.clip(first[wanted_release] + wanted_gid - 1, 0, len(keys) - 1)
+    elsewhere = np.flatnonzero(keys[rows] != wanted)
+    rows[elsewhere] = np.minimum(np.searchsorted(keys, wanted[elsewhere]), len(keys) - 1)
     return rows, keys[rows] == wanted
 
 

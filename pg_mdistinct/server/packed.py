@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pg_mdistinct.core.arrays import IntArray, Ragged
-from pg_mdistinct.core.texts import Texts, with_zero_bytes
+from pg_mdistinct.core.texts import Texts, digits, with_zero_bytes
 from pg_mdistinct.server.plpython import Row
 
 _BETWEEN, _NULL = (f"\x01{secrets.token_hex(length)}" for length in (4, 8))
@@ -114,18 +114,14 @@ def texts(arrays: Sequence[bytes], count: int) -> Texts | None:
     return Texts.separated(packed, count) if expected else None
 
 
+def joined(column: Texts) -> tuple[str, str]:
+    """Return texts for string_to_array: all of them, and what stands between any two."""
+    return column.joined().replace(b"\0", _BETWEEN.encode()).decode(), _BETWEEN
+
+
 def literal(column: IntArray) -> str:
     """Return the literal of an integer[] of numbers from 0 on, which PostgreSQL reads fastest.
 
     A list of Python's integers takes three times as long to send.
     """
-    if not len(column):
-        return "{}"
-    width = len(str(int(column.max())))
-    text = np.empty((len(column), width + 1), dtype=np.uint8)
-    rest = column.astype(np.int32)
-    for place in range(width - 1, -1, -1):
-        rest, digit = np.divmod(rest, 10)
-        text[:, place] = digit + ord("0")
-    text[:, width] = ord(",")
-    return "{" + text.tobytes()[:-1].decode("ascii") + "}"
+    return f"{{{digits(np.ascontiguousarray(column, dtype=np.int64), ',')}}}"

@@ -15,7 +15,7 @@ from pg_mdistinct.core.model import M_DISTINCT, UpdateModel
 from pg_mdistinct.core.publication import Release, plan_release
 from pg_mdistinct.core.regions import FEWEST, regions
 from pg_mdistinct.core.snapshot import QiColumn, Snapshot
-from pg_mdistinct.core.texts import TextIndex, Texts, with_zero_bytes
+from pg_mdistinct.core.texts import TextIndex, Texts, digits, with_zero_bytes
 from pg_mdistinct.core.update_graph import risks
 from pg_mdistinct.core.verify import find_violations
 from pg_mdistinct.server.errors import entry_point
@@ -33,6 +33,7 @@ def compile_core(plpy: Plpy) -> None:
     apart = np.arange(VALUES) // 4
     TextIndex(Texts.of("abc"), 0).find(Texts.of("cd"))
     with_zero_bytes(b"a, b", b", ")
+    digits(np.arange(VALUES), ",")
     many = np.arange(2 * FEWEST)
     regions(many[:, None].astype(np.float32), many % VALUES)
     for reach in (apart[:, None] == apart, _chain()):

@@ -13,10 +13,16 @@ SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET jit = off
 AS $sql$
-SELECT t.record_id, t.release, t.risk, t.candidates
-FROM mdistinct.risk_arrays($1, $2) AS a,
-    unnest(a.record_ids, a.releases, a.risks, a.candidates)
-        AS t (record_id, release, risk, candidates)
+-- An empty text is no text for string_to_array, where it is the only one.
+SELECT coalesce(t.record_id, ''), t.release, t.different_risks[t.risk], t.candidates
+FROM (
+    SELECT unnest(string_to_array(a.record_ids, a.separator)) AS record_id,
+        unnest(a.releases::integer[]) AS release,
+        unnest(a.risks::integer[]) AS risk,
+        unnest(a.candidates::integer[]) AS candidates,
+        a.different_risks
+    FROM mdistinct.risk_arrays($1, $2) AS a
+) AS t
 $sql$;
 
 REVOKE ALL ON FUNCTION public.mdistinct_risk FROM PUBLIC;

@@ -12,7 +12,7 @@ import pytest
 
 from tests.integration.cases import Connection, one, publish
 
-MANY = 150_000
+MANY = 600_000
 WAIT_SECONDS = 60.0
 ATTEMPTS = 20
 

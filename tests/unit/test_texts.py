@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pg_mdistinct.core.texts import TextIndex, Texts, with_zero_bytes
+from pg_mdistinct.core.texts import TextIndex, Texts, digits, with_zero_bytes
 
 # PostgreSQL's texts hold any character but this one; few letters make equal texts likely.
 texts = st.lists(
@@ -47,3 +47,10 @@ def test_equal_texts_are_found(given: list[str], wanted: list[str], seed: int) -
     assert index.first.tolist() == [given.index(text) for text in given]
     expected = [given.index(text) if text in given else -1 for text in wanted]
     assert index.find(Texts.of(wanted)).tolist() == expected
+
+
+@given(st.lists(st.integers(min_value=0, max_value=2**31 - 1)))
+def test_numbers_are_written_in_digits(given: list[int]) -> None:
+    written = digits(np.array(given, dtype=np.int64), ",")
+    assert [int(number) for number in written.split(",") if number] == given
+    assert len(set(map(len, written.split(",")))) == 1
