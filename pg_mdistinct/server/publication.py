@@ -155,8 +155,7 @@ def figures(prepared: Prepared, release: Release, max_risk: float | None, starte
 def _prepare(plpy: Plpy, dataset: Dataset, table: str) -> Prepared:
     """Read the source into a table and the table into arrays, refusing what cannot be published."""
     source.check(plpy, dataset)
-    staged = reading.stage(plpy, dataset, table)
-    rows = reading.read(plpy, staged)
+    staged, rows = reading.stage(plpy, dataset, table)
     if rows is not None and dataset.variant == M_INVARIANCE:
         updates.learn_values(plpy, dataset, sorted(rows.labels))
     model = updates.read_model(plpy, dataset)

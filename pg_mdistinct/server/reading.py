@@ -72,35 +72,31 @@ class ReadSnapshot:
     known: Knowledge
 
 
-def stage(plpy: Plpy, dataset: Dataset, table: str) -> Staged:
-    """Fill a table with the source as it is now: the one moment that the source is read at."""
-    names = relations_of(plpy, dataset.name)
-    qi = tuple(qi_types(plpy, dataset))
-    columns = ", ".join(["record_id", *(f"q{i}" for i in range(1, len(qi) + 1)), "label"])
-    rows = "pg_catalog.cardinality(s.record_id)"
-    with source.reading(plpy, dataset):
-        plpy.execute(
-            f"INSERT INTO {table} (release, first, {columns}) SELECT {dataset.last_release + 1},"
-            f" pg_catalog.sum({rows}) OVER (ROWS UNBOUNDED PRECEDING) - {rows}, {columns}"
-            f" FROM {names.reader}() AS s"
-        )
-    return Staged(table, qi)
+def stage(plpy: Plpy, dataset: Dataset, table: str) -> tuple[Staged, Rows | None]:
+    """Fill a table with the source as it is now: the one moment that the source is read at.
 
-
-def read(plpy: Plpy, staged: Staged) -> Rows | None:
-    """Return the staged table as arrays; None if anything in it cannot be published."""
-    types = {f"q{i}": qi_type for i, qi_type in enumerate(staged.qi, start=1)}
+    Return it as arrays, too; None if anything in it cannot be published.
+    """
+    types = {f"q{i}": qi_type for i, qi_type in enumerate(qi_types(plpy, dataset), start=1)}
     columns = {"record_id": SET, **types, "label": SET}
-    parts = list(
-        plpy.execute(
-            "SELECT pg_catalog.cardinality(v.record_id) AS rows, "
-            + ", ".join(
-                f"{column_values.packed(qi_type, f'v.{name}')} AS {name}"
-                for name, qi_type in columns.items()
-            )
-            + f" FROM {staged.table} AS v ORDER BY v.first"
-        )
+    names = ", ".join(columns)
+    rows = "pg_catalog.cardinality(s.record_id)"
+    packed = "".join(
+        f", {column_values.packed(qi_type, f'v.{name}')} AS {name}"
+        for name, qi_type in columns.items()
     )
+    with source.reading(plpy, dataset):
+        parts = plpy.execute(
+            f"INSERT INTO {table} AS v (release, first, {names}) SELECT {dataset.last_release + 1},"
+            f" pg_catalog.sum({rows}) OVER (ROWS UNBOUNDED PRECEDING) - {rows}, {names}"
+            f" FROM {relations_of(plpy, dataset.name).reader}() AS s"
+            f" RETURNING v.first, pg_catalog.cardinality(v.record_id) AS rows{packed}"
+        )
+    ordered = sorted(parts, key=lambda part: int(part["first"]))
+    return Staged(table, tuple(types.values())), _unpacked(columns, ordered)
+
+
+def _unpacked(columns: dict[str, QiType], parts: Sequence[Row]) -> Rows | None:
     count = sum(part["rows"] for part in parts)
     read: dict[str, Any] = {}
     for name, qi_type in columns.items():
@@ -116,7 +112,7 @@ def read(plpy: Plpy, staged: Staged) -> Rows | None:
         index,
         read["label"].take(labels).decoded(),
         label,
-        [read[name] for name in types],
+        [read[name] for name in columns if name not in ("record_id", "label")],
     )
 
 
