@@ -13,7 +13,6 @@ from pg_mdistinct.core.history import sorted_history
 from pg_mdistinct.core.knowledge import recall
 from pg_mdistinct.core.model import M_DISTINCT, UpdateModel
 from pg_mdistinct.core.publication import Release, plan_release
-from pg_mdistinct.core.regions import FEWEST, regions
 from pg_mdistinct.core.snapshot import QiColumn, Snapshot
 from pg_mdistinct.core.texts import TextIndex, Texts, digits, with_zero_bytes
 from pg_mdistinct.core.update_graph import risks
@@ -34,8 +33,6 @@ def compile_core(plpy: Plpy) -> None:
     TextIndex(Texts.of("abc"), 0).find(Texts.of("cd"))
     with_zero_bytes(b"a, b", b", ")
     digits(np.arange(VALUES), ",")
-    many = np.arange(2 * FEWEST)
-    regions(many[:, None].astype(np.float32), many % VALUES)
     for reach in (apart[:, None] == apart, _chain()):
         model = UpdateModel(_equally_likely(reach), np.ones(VALUES, bool), "abcdefgh")
         # For records that were away.
