@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from pg_mdistinct.core.arrays import IntArray
+from pg_mdistinct.core.arrays import IntArray, bits, places_of, stable_order
 from pg_mdistinct.core.buckets import (
     INTERSECTION,
     SIGNATURE,
@@ -121,7 +121,7 @@ def _assign_freely(
     cells, where = _by_region(
         cells, {number[s]: taken for s, taken in preferred.items() if s in number}
     )
-    place = along_curve(position[left], rng)
+    place = along_curve(position.take(left, axis=0), rng)
     of_record[left] = _deal_evenly(snapshot.value[left], region[left], place, cells, where, rng)
     return Assignment(buckets, of_record)
 
@@ -131,7 +131,7 @@ def _count_by_region(
 ) -> IntArray:
     """Count records by bucket (the last one: those without), region and value."""
     places = int(region.max(initial=0)) + 1
-    key = (bucket % (buckets + 1) * places + region) * values + value
+    key = (_last_for_none(bucket, buckets) * places + region) * values + value
     counts = np.bincount(key, minlength=(buckets + 1) * places * values)
     return counts.reshape(buckets + 1, places, values).astype(np.int64)
 
@@ -174,20 +174,26 @@ def _deal_evenly(
     turn = np.arange(amounts.sum()) - np.repeat(np.cumsum(amounts) - amounts, amounts)
     begin = np.repeat(rng.random(len(amounts)), amounts)
     along = (turn + begin) / np.repeat(np.maximum(amounts, 1), amounts)
-    wanted = np.lexsort(
-        (along, np.repeat(cell_region, amounts), np.repeat(cells.record_class, amounts))
-    )
+    areas = max(int(cell_region.max(initial=0)), int(region.max(initial=0))) + 1
+    from_where = np.repeat(cells.record_class * areas + cell_region, amounts)
+    wanted = _ordered(from_where, stable_order(bits(along.astype(np.float32))))
+    there = _ordered(value * areas + region, stable_order(place))
     of_record = np.empty(len(value), dtype=np.int64)
-    of_record[np.lexsort((place, region, value))] = np.repeat(cells.bucket, amounts)[wanted]
+    of_record[there] = np.repeat(cells.bucket, amounts)[wanted]
     return of_record
 
 
 def _count_classes(snapshot: Snapshot, signatures: RecordSignatures, values: int) -> IntArray:
     """Count the records by signature (the last row: new ones) and value."""
     rows = len(signatures.signatures) + 1
-    signature = signatures.of_record % rows
+    signature = _last_for_none(signatures.of_record, rows - 1)
     counts = np.bincount(signature * values + snapshot.value, minlength=rows * values)
     return counts.reshape(rows, values).astype(np.int64)
+
+
+def _last_for_none(number: IntArray, last: int) -> IntArray:
+    """Give those without a number the last one."""
+    return np.where(number < 0, last, number)
 
 
 def _add_pieces(
@@ -284,7 +290,8 @@ def _assign_by_exact_sets(
     ]
     buckets, dealt = assign_carefully(classes, model, m, variant)
     which, bucket, records = np.array(dealt, dtype=np.int64).reshape(-1, 3).T
-    class_number = (signatures.of_record % len(counts)) * len(model) + snapshot.value
+    own = _last_for_none(signatures.of_record, len(counts) - 1)
+    class_number = own * len(model) + snapshot.value
     cells = _Cells((signature * len(model) + value)[which], bucket, records)
     return Assignment(buckets, _deal(class_number, cells, rng.permutation(len(snapshot))))
 
@@ -294,7 +301,7 @@ def _deal(record_class: IntArray, cells: _Cells, priority: IntArray) -> IntArray
 
     Cells of one class are served in the order given; records that no cell wants get -1.
     """
-    records = np.lexsort((priority, record_class))
+    records = _ordered(record_class, stable_order(priority))
     first = np.searchsorted(record_class[records], cells.record_class)
     order = np.argsort(cells.record_class, kind="stable")
     amounts = cells.records[order]
@@ -305,3 +312,8 @@ def _deal(record_class: IntArray, cells: _Cells, priority: IntArray) -> IntArray
     where = np.repeat(start - before, amounts) + np.arange(amounts.sum())
     of_record[records[where]] = np.repeat(cells.bucket[order], amounts)
     return of_record
+
+
+def _ordered(number: IntArray, turn: IntArray) -> IntArray:
+    """Return all places in the order of the numbers there; those of one number in turn."""
+    return turn[places_of(number[turn], int(number.max(initial=-1)) + 1).items]
