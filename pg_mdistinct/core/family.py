@@ -270,7 +270,7 @@ class _Region:
         cells, demands = [], []
         for t, values in enumerate(self.family.members):
             which = np.flatnonzero((groups > 0) & (takes[t] > 0))
-            cells.append(np.ix_(which, values))
+            cells.append((which[:, None], values))
             slots = takes[t, which] * groups[which]
             demands.append((self.new[values], must[values], most[cells[-1]], slots))
         if not all(_could_be_dealt(*demand) for demand in demands):
@@ -321,14 +321,18 @@ def _deal_type(
     cells = network.add(
         np.tile(value_nodes, signatures), np.repeat(signature_nodes, values), capacity.reshape(-1)
     )
-    fair = np.outer(slots, counts) / max(int(counts.sum()), 1)
-    routed = 0
-    for allowed in (*(np.ceil(fair * factor) for factor in EVENNESS), most):
-        wider = np.maximum(np.minimum(allowed, most), capacity).astype(np.int64)
+    routed, urgent = 0, int(must.sum())
+    for factor in EVENNESS:
+        if routed == urgent:
+            break
+        fair = slots[:, None] * counts / max(int(counts.sum()), 1)
+        wider = np.maximum(np.minimum(np.ceil(fair * factor), most), capacity).astype(np.int64)
         network.widen(cells, (wider - capacity).reshape(-1))
         capacity = wider
         routed += network.augment(source, sink)
-    if routed < int(must.sum()):
+    network.widen(cells, (most - capacity).reshape(-1))
+    routed += network.augment(source, sink)
+    if routed < urgent:
         return None
     network.widen(supply, counts - must)
     if routed + network.augment(source, sink) < int(slots.sum()):
