@@ -37,6 +37,12 @@ with staying(), _absent(NOT_NEEDED):
 kernel_part = njit
 """Marks a function that kernels call and Python does not: each kernel has its own copy of it."""
 
+loop_part: Any = njit(forceinline=True, _nrt=False)  # type: ignore[call-overload]
+"""Marks a part that makes no arrays and returns none, and so need not count who holds them.
+
+Its code is put where it is called: handing arrays over takes longer than many a loop.
+"""
+
 
 class _MachineCode(CompileResultCacheImpl):
     """Keeps the machine code of a kernel, without the bitcode that another one would be built of.

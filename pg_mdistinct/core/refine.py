@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pg_mdistinct.core.arrays import IntArray, stable_order
-from pg_mdistinct.core.compiled import kernel, kernel_part
+from pg_mdistinct.core.compiled import kernel, loop_part
 from pg_mdistinct.core.curve import along_curve
 from pg_mdistinct.core.side_by_side import Breathe, side_by_side
 
@@ -101,11 +101,11 @@ class _Seats:
     def take(self, groups: IntArray) -> _Seats:
         """Return the seats of some groups."""
         return _Seats(
-            self.row[groups],
-            self.value[groups],
-            self.kind[groups],
-            self.sort[groups],
-            self.position[groups],
+            self.row.take(groups, axis=0),
+            self.value.take(groups, axis=0),
+            self.kind.take(groups, axis=0),
+            self.sort.take(groups, axis=0),
+            self.position.take(groups, axis=0),
         )
 
 
@@ -220,7 +220,7 @@ def _exchange(row, value, kind, sort, position, across, window):  # type: ignore
                     _measure(h, kind, position, low, high, width)
 
 
-@kernel_part
+@loop_part
 def _may_gain(g, h, low, high, width):  # type: ignore[no-untyped-def]
     """Tell whether two groups are near enough: after an exchange both span the gap between them.
 
@@ -238,7 +238,7 @@ def _may_gain(g, h, low, high, width):  # type: ignore[no-untyped-def]
     return True
 
 
-@kernel_part
+@loop_part
 def _best_pair(g, h, value, kind, sort, position, across, low, high, width):  # type: ignore[no-untyped-def]
     """Return which members of two groups to exchange, -1 if no exchange makes them narrower."""
     size, attributes = position.shape[1:]
@@ -265,7 +265,7 @@ def _best_pair(g, h, value, kind, sort, position, across, low, high, width):  # 
     return best_i, best_j
 
 
-@kernel_part
+@loop_part
 def _measure(g, kind, position, low, high, width):  # type: ignore[no-untyped-def]
     """Find the width of a group, and the box that it would be without each of its members."""
     size, attributes = position.shape[1:]
@@ -288,7 +288,7 @@ def _measure(g, kind, position, low, high, width):  # type: ignore[no-untyped-de
         width[g] += max(highest - lowest, np.float32(0.0))
 
 
-@kernel_part
+@loop_part
 def _stay_different(g, h, i, j, value):  # type: ignore[no-untyped-def]
     """Tell whether neither group would have a value twice."""
     different = True

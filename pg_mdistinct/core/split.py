@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from pg_mdistinct.core.arrays import BoolArray, IntArray, bits, stable_order
 from pg_mdistinct.core.buckets import Bucket, Placement
-from pg_mdistinct.core.compiled import kernel, kernel_part
+from pg_mdistinct.core.compiled import kernel, kernel_part, loop_part
 from pg_mdistinct.core.curve import along_curve
 from pg_mdistinct.core.forest import as_forest
 
@@ -65,8 +65,10 @@ def split_bucket(
     number = np.empty(len(near), dtype=np.int32)
     number[near] = np.arange(len(near))
     order = np.array([number[stable_order(bits(column))] for column in position.T])
-    position = position[near]
-    place = np.searchsorted(forest.values, value[near]).astype(np.int32)
+    position = position.take(near, axis=0)
+    place_of_value = np.zeros(len(bucket.counts), dtype=np.int32)
+    place_of_value[forest.values] = np.arange(len(forest.values))
+    place = place_of_value[value[near]]
     pending_rows = np.empty((STACK, len(forest.cell_rows)), dtype=np.int64)
     pending_real = np.empty((STACK, len(forest.values)), dtype=np.int64)
     pending_node = np.empty((STACK, 3), dtype=np.int64)
@@ -135,15 +137,15 @@ class _Room(NamedTuple):
 def _room(tree, records):  # type: ignore[no-untyped-def]
     nodes, cells = len(tree.walk), len(tree.cell_value)
     values = nodes - len(tree.multiplicity)
-    by_value = np.zeros((7, values + 1), dtype=np.int64)
+    by_value = np.zeros((7, values), dtype=np.int64)
     by_node = np.zeros((2, nodes), dtype=np.int64)
     by_cell = np.zeros((4, cells), dtype=np.int64)
     return _Room(
-        by_value[0, :values],
-        by_value[1, :values],
-        by_value[2, :values],
-        by_value[3, :values],
-        by_value[4, :values],
+        by_value[0],
+        by_value[1],
+        by_value[2],
+        by_value[3],
+        by_value[4],
         by_value[5],
         by_value[6],
         by_node[0],
@@ -185,20 +187,22 @@ def _split(  # type: ignore[no-untyped-def]
     # Made here: tuples that Python hands over take longer to look at than small buckets to split.
     tree = _Tree(cell_value, walk, parent_cell, child_start, child_cell, multiplicity)
     room = _room(tree, len(position))
+    entries = multiplicity.sum()
     depth, finished, fakes = state
     work = 0
     while depth and work < WORK_AT_ONCE:
         depth -= 1
         start, end, here = stack_node[depth, 0], stack_node[depth, 1], stack_node[depth, 2]
         work += end - start
-        room.rows[:] = stack_rows[depth]
-        room.real[:] = stack_real[depth]
-        _add_up(tree, room)
         if here <= 1:
-            group[order[0, start:end]] = finished
-            fakes = _place_fakes(room, finished, fakes, fake_group, fake_value)
+            for i in range(start, end):
+                group[order[0, i]] = finished
+            if end - start < entries:
+                _take_up(stack_rows[depth], stack_real[depth], tree, room)
+                fakes = _place_fakes(room, finished, fakes, fake_group, fake_value)
             finished += 1
             continue
+        _take_up(stack_rows[depth], stack_real[depth], tree, room)
         along = _widest(position, order[0], start, end)
         cut, left_groups = _cut(position, order, along, start, end, here)
         _halve(order[along], start, end, cut, value, left_groups, here, tree, room)
@@ -221,15 +225,18 @@ def _split(  # type: ignore[no-untyped-def]
     state[0], state[1], state[2] = depth, finished, fakes
 
 
-@kernel_part
-def _add_up(tree, room):  # type: ignore[no-untyped-def]
-    """Count the rows of each value."""
-    room.total[:] = 0
+@loop_part
+def _take_up(rows, real, tree, room):  # type: ignore[no-untyped-def]
+    """Load a pending node, and count the rows of each value."""
+    for v in range(len(room.real)):
+        room.real[v] = real[v]
+        room.total[v] = 0
     for cell in range(len(room.rows)):
-        room.total[tree.cell_value[cell]] += room.rows[cell]
+        room.rows[cell] = rows[cell]
+        room.total[tree.cell_value[cell]] += rows[cell]
 
 
-@kernel_part
+@loop_part
 def _place_fakes(room, finished, fakes, fake_group, fake_value):  # type: ignore[no-untyped-def]
     """Note the counterfeits of a finished group; return how many there are by now."""
     for v in range(len(room.total)):
@@ -240,26 +247,24 @@ def _place_fakes(room, finished, fakes, fake_group, fake_value):  # type: ignore
     return fakes
 
 
-@kernel_part
+@loop_part
 def _widest(position, order, start, end):  # type: ignore[no-untyped-def]
     """Return the attribute with the largest variance."""
-    attributes = position.shape[1]
-    sums, squares = np.zeros(attributes), np.zeros(attributes)
-    for i in range(start, end):
-        for a in range(attributes):
-            x = position[order[i], a]
-            sums[a] += x
-            squares[a] += x * x
     count = max(end - start, 1)
     widest, largest = 0, -1.0
-    for a in range(attributes):
-        variance = squares[a] / count - (sums[a] / count) ** 2
+    for a in range(position.shape[1]):
+        total, squares = 0.0, 0.0
+        for i in range(start, end):
+            x = position[order[i], a]
+            total += x
+            squares += x * x
+        variance = squares / count - (total / count) ** 2
         if variance > largest:
             widest, largest = a, variance
     return widest
 
 
-@kernel_part
+@loop_part
 def _cut(position, order, attribute, start, end, groups):  # type: ignore[no-untyped-def]
     """Cut between two different values, as near to the middle as there are any in its half."""
     middle = (start + end) // 2
@@ -280,7 +285,7 @@ def _cut(position, order, attribute, start, end, groups):  # type: ignore[no-unt
     return cut, min(max(int(np.round(groups * share)), 1), groups - 1)
 
 
-@kernel_part
+@loop_part
 def _halve(order, start, end, cut, value, left_groups, groups, tree, room):  # type: ignore[no-untyped-def]
     """Choose how many rows of each cell, and how many real records of each value, go left."""
     total, real, wanted, rows, left_rows = (
@@ -290,10 +295,7 @@ def _halve(order, start, end, cut, value, left_groups, groups, tree, room):  # t
         room.rows,
         room.left_rows,
     )
-    wanted[:] = 0
-    for i in range(start, cut):
-        wanted[value[order[i]]] += 1
-    _note_places(order, start, end, value, room)
+    _note_places(order, start, end, cut, value, room)
     _bound(left_groups, groups - left_groups, tree, room)
     _pass_up(tree, room)
     share = left_groups / groups
@@ -303,11 +305,10 @@ def _halve(order, start, end, cut, value, left_groups, groups, tree, room):  # t
         chosen = 0
         for i in range(tree.child_start[node], tree.child_start[node + 1]):
             cell = tree.child_cell[i]
-            left_rows[cell] = 0
-            if not rows[cell]:
-                continue
             v = tree.cell_value[cell]
-            target = (wanted[v] + (total[v] - real[v]) * share) * rows[cell] / max(total[v], 1)
+            target = wanted[v] + (total[v] - real[v]) * share
+            if rows[cell] < total[v]:
+                target *= rows[cell] / total[v]
             left_rows[cell] = min(max(int(np.round(target)), room.least[cell]), room.most[cell])
             chosen += left_rows[cell]
         lacking = room.lower[node] - given - chosen
@@ -319,21 +320,27 @@ def _halve(order, start, end, cut, value, left_groups, groups, tree, room):  # t
     _real_share(tree, room)
 
 
-@kernel_part
-def _note_places(order, start, end, value, room):  # type: ignore[no-untyped-def]
-    """List the places of each value's records along the order, value after value."""
+@loop_part
+def _note_places(order, start, end, cut, value, room):  # type: ignore[no-untyped-def]
+    """List the places of each value's records along the order, and count those before the cut."""
     first, filled = room.first, room.filled
-    first[0] = 0
+    before = 0
     for v in range(len(room.real)):
-        first[v + 1] = first[v] + room.real[v]
-    filled[:] = first
-    for i in range(start, end):
+        first[v] = filled[v] = before
+        before += room.real[v]
+    for i in range(start, cut):
+        v = value[order[i]]
+        room.place[filled[v]] = i
+        filled[v] += 1
+    for v in range(len(room.real)):
+        room.wanted[v] = filled[v] - first[v]
+    for i in range(cut, end):
         v = value[order[i]]
         room.place[filled[v]] = i
         filled[v] += 1
 
 
-@kernel_part
+@loop_part
 def _bound(left_groups, right_groups, tree, room):  # type: ignore[no-untyped-def]
     """Say between which numbers the rows of each value and entry type that go left must be."""
     values = len(room.total)
@@ -345,7 +352,7 @@ def _bound(left_groups, right_groups, tree, room):  # type: ignore[no-untyped-de
         room.upper[values + t] = room.lower[values + t]
 
 
-@kernel_part
+@loop_part
 def _pass_up(tree, room):  # type: ignore[no-untyped-def]
     """Pass up from the leaves how few and how many rows each cell can give."""
     least, most = room.least, room.most
@@ -362,11 +369,12 @@ def _pass_up(tree, room):  # type: ignore[no-untyped-def]
         most[above] = min(room.rows[above], room.upper[node] - below_least)
 
 
-@kernel_part
+@loop_part
 def _real_share(tree, room):  # type: ignore[no-untyped-def]
     """Say how many of the rows that go left are real: as the cut has it, as far as possible."""
     left_real = room.left_real
-    left_real[:] = 0
+    for v in range(len(left_real)):
+        left_real[v] = 0
     for cell in range(len(room.left_rows)):
         left_real[tree.cell_value[cell]] += room.left_rows[cell]
     for v in range(len(left_real)):
@@ -375,7 +383,7 @@ def _real_share(tree, room):  # type: ignore[no-untyped-def]
         left_real[v] = min(max(room.wanted[v], going - fakes), min(going, room.real[v]))
 
 
-@kernel_part
+@loop_part
 def _nearest(direction, node, cut, limit, tree, room):  # type: ignore[no-untyped-def]
     """Return the cell below a node whose next record, one way or the other, is nearest the cut.
 
@@ -397,17 +405,18 @@ def _nearest(direction, node, cut, limit, tree, room):  # type: ignore[no-untype
     return best
 
 
-@kernel_part
+@loop_part
 def _mark(order, start, end, value, room):  # type: ignore[no-untyped-def]
     """Mark the records that go left: of each value the first ones in this order."""
-    room.taken[:] = 0
+    for v in range(len(room.taken)):
+        room.taken[v] = 0
     for i in range(start, end):
         v = value[order[i]]
         room.is_left[order[i]] = room.taken[v] < room.left_real[v]
         room.taken[v] += 1
 
 
-@kernel_part
+@loop_part
 def _partition(order, start, end, is_left, moved):  # type: ignore[no-untyped-def]
     """Bring the records that go left to the front, keeping both sides in order.
 
