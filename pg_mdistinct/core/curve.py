@@ -32,10 +32,13 @@ def _interleaved(position, shift, bits):  # type: ignore[no-untyped-def]
     """Return the digits of all coordinates in turn, the highest ones first."""
     records, attributes = position.shape
     place = np.zeros(records, dtype=np.int64)
+    apart = np.empty(1 << bits, dtype=np.int64)
     scale = np.float32(2 ** (bits - 1) - 0.5)
     for a in range(attributes):
-        for i in range(records):
-            cell = int((position[i, a] + shift[a]) * scale)
+        for cell in range(len(apart)):
+            apart[cell] = 0
             for bit in range(bits):
-                place[i] |= (cell >> bit & 1) << (attributes * (bit + 1) - 1 - a)
+                apart[cell] |= (cell >> bit & 1) << (attributes * (bit + 1) - 1 - a)
+        for i in range(records):
+            place[i] |= apart[int((position[i, a] + shift[a]) * scale)]
     return place

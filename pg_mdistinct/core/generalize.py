@@ -8,9 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from pg_mdistinct.core.arrays import IntArray, Ragged, places_of
+from pg_mdistinct.core.compiled import kernel
 from pg_mdistinct.core.snapshot import QiColumn, Snapshot
 
 DONORS_TRIED = 32
+HIGHEST = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True)
@@ -24,13 +26,16 @@ class Generalized:
 
 
 def scaled_positions(snapshot: Snapshot) -> npt.NDArray[np.float32]:
-    """Return where every record lies, each column scaled to 0..1; without columns, all at 0."""
+    """Return where every record lies, each column scaled to 0..1; without columns, all at 0.
+
+    A record's numbers lie next to each other, so that it can be fetched in one go.
+    """
     columns = [
         (column.position[column.code] - column.position[0]) / (column.width or 1.0)
         for column in snapshot.qi
         if len(column.position)
     ] or [np.zeros(len(snapshot))]
-    return np.array(columns, dtype=np.float32).reshape(len(columns), len(snapshot)).T
+    return np.array(columns, dtype=np.float32).reshape(len(columns), len(snapshot)).T.copy()
 
 
 def counterfeit_codes(
@@ -98,22 +103,29 @@ def generalize(
 ) -> Generalized:
     """Find what each group shows of each column, and how much information that loses."""
     everyone = np.concatenate([group, counterfeit_group])
-    rows = places_of(everyone, groups)
-    order, starts = rows.items, rows.offsets[:-1]
     real_rows = np.bincount(group, minlength=groups)
     result = Generalized([], [], [], 0.0)
     lost = 0.0
     for column, own in zip(snapshot.qi, counterfeits, strict=True):
-        codes = np.concatenate([column.code, own])[order]
-        low = np.minimum.reduceat(codes, starts) if groups else codes
-        high = np.maximum.reduceat(codes, starts) if groups else codes
-        members = _distinct(everyone[order], codes, groups) if column.is_set else None
+        codes = np.concatenate([column.code, own])
+        low, high = _ends(everyone, codes, groups)
+        members = _distinct(everyone, codes, groups) if column.is_set else None
         result.low.append(low)
         result.high.append(high)
         result.members.append(members)
         lost += float((real_rows * _loss(column, low, high, members)).sum())
     cells = max(len(group) * len(snapshot.qi), 1)
     return Generalized(result.low, result.high, result.members, lost / cells)
+
+
+@kernel()
+def _ends(group, codes, groups):  # type: ignore[no-untyped-def]
+    """Return the lowest and the highest code of each group; none is empty."""
+    low, high = np.full(groups, HIGHEST), np.zeros(groups, dtype=np.int64)
+    for i in range(len(codes)):
+        low[group[i]] = min(low[group[i]], codes[i])
+        high[group[i]] = max(high[group[i]], codes[i])
+    return low, high
 
 
 def _distinct(group: IntArray, codes: IntArray, groups: int) -> Ragged:

@@ -145,7 +145,7 @@ def _split_all(
 
     def split(number: int, breathe: Breathe) -> tuple[IntArray, IntArray]:
         rows = records[in_bucket.row(number)]
-        value, where = snapshot.value[rows], position[rows]
+        value, where = snapshot.value[rows], position.take(rows, axis=0)
         parts = split_bucket(buckets[number], placements[number], value, where, breathe)
         first = int(groups[:number].sum())
         of_record[rows] = first + parts.group
