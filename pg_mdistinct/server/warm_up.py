@@ -32,6 +32,7 @@ def compile_core(plpy: Plpy) -> None:
     apart = np.arange(VALUES) // 4
     TextIndex(Texts.of("abc"), 0).find(Texts.of("cd"))
     with_zero_bytes(b"a, b", b", ")
+    Texts.of("abc").take(np.array([2, 0])).joined()
     digits(np.arange(VALUES), ",")
     for reach in (apart[:, None] == apart, _chain()):
         model = UpdateModel(_equally_likely(reach), np.ones(VALUES, bool), "abcdefgh")
