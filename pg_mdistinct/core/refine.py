@@ -8,6 +8,7 @@ no signature yet that it must keep.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -18,9 +19,9 @@ import numpy.typing as npt
 from pg_mdistinct.core.arrays import IntArray, stable_order
 from pg_mdistinct.core.compiled import kernel, loop_part
 from pg_mdistinct.core.curve import along_curve
-from pg_mdistinct.core.side_by_side import Breathe, side_by_side
+from pg_mdistinct.core.side_by_side import LEAST_WORK, Breathe, side_by_side
 
-MOST_ROUNDS = 6
+MOST_ROUNDS = 8
 MOST_GROUPS = 50_000
 WINDOWS = (16, 6)
 """Groups are compared with so many that come after them in an order that keeps neighbours close.
@@ -75,14 +76,21 @@ def refine(
             place = along_curve(_centres(seats.kind, seats.position), rng)
             order = stable_order(place) if across else np.lexsort((place, bucket[number]))
             seats, number = seats.take(order), number[order]
-        parts = np.array_split(np.arange(len(bucket)), -(-len(bucket) // GROUPS_AT_ONCE))
+        stretches = _stretches(len(bucket))
         side_by_side(
             partial(_exchange_some, seats, across, window),
-            [slice(int(part[0]), int(part[-1]) + 1) for part in parts],
-            [len(part) for part in parts],
+            stretches,
+            [stretch.stop - stretch.start for stretch in stretches],
             lambda share, done=done: progress((done + share) / len(passes)),  # type: ignore[misc]
         )
     _note_groups(seats.row, number, group)
+
+
+def _stretches(groups: int) -> list[slice]:
+    """Cut the groups into stretches, two at least where a second thread is worth its while."""
+    count = max(-(-groups // GROUPS_AT_ONCE), 2 if groups >= LEAST_WORK else 1)
+    ends = np.linspace(0, groups, count + 1).astype(np.int64).tolist()
+    return [slice(start, stop) for start, stop in itertools.pairwise(ends)]
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ Part = TypeVar("Part")
 Result = TypeVar("Result")
 Breathe = Callable[[], None]
 
-LEAST_WORK = 10_000
+LEAST_WORK = 4_000
 """In records or groups: less is done before a helper has begun."""
 
 BREATHS_APART = 0.2
