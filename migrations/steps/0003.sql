@@ -120,6 +120,7 @@ BEGIN
             EXECUTE pg_catalog.format('ALTER TABLE %s DROP COLUMN %s', versions, own.kept[i]);
             EXECUTE pg_catalog.format('ALTER TABLE %s RENAME COLUMN %s_all TO %2$s', versions, own.kept[i]);
         END LOOP;
+        EXECUTE pg_catalog.format('CREATE INDEX ON mdistinct_data.%I (risk)', name || '_absent');
         EXECUTE pg_catalog.format('DELETE FROM mdistinct_data.%I', name || '_knowledge');
         EXECUTE pg_catalog.format(
             'ALTER TABLE mdistinct_data.%I'

@@ -25,14 +25,15 @@ def latest_release(plpy: Plpy, dataset: Dataset, model: UpdateModel) -> Latest:
 
 def largest_risk_of_absent(plpy: Plpy, dataset: Dataset, returned: list[str]) -> float:
     """Return the largest risk of the records that are absent, but for those that return."""
-    row = run(
+    rows = run(
         plpy,
-        f"SELECT pg_catalog.max(a.risk) AS risk FROM {relations_of(plpy, dataset.name).absent} AS a"
-        " WHERE a.record_id <> ALL ($1)",
+        # From the top of the index: those who left become more with every release.
+        f"SELECT a.risk FROM {relations_of(plpy, dataset.name).absent} AS a"
+        " WHERE a.record_id <> ALL ($1) ORDER BY a.risk DESC LIMIT 1",
         ["text[]"],
         [returned],
-    )[0]
-    return row["risk"] or 0.0
+    )
+    return float(rows[0]["risk"]) if rows.nrows() else 0.0
 
 
 def _learn_again(plpy: Plpy, dataset: Dataset, model: UpdateModel) -> None:

@@ -146,6 +146,7 @@ def create(plpy: Plpy, dataset: str, qi: Sequence[QiType], value_type: str) -> N
         f"CREATE TABLE {names.absent} ("
         'record_id text COLLATE "C" PRIMARY KEY, release integer NOT NULL, gid integer NOT NULL,'
         " value integer NOT NULL, knowledge bytea NOT NULL, risk double precision NOT NULL)",
+        f"CREATE INDEX ON {names.absent} (risk)",
         f"CREATE TABLE {names.knowledge} (first integer PRIMARY KEY, "
         + ", ".join(f"{column} bytea NOT NULL" for column in LATEST)
         + ")",
