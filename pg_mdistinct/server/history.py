@@ -41,11 +41,11 @@ class PlannedRelease:
 
 @dataclass(frozen=True)
 class StoredHistory:
-    """A history, the identifiers of its records, and each version's seq within its release."""
+    """A history, the identifiers of its records, and each version's place within its release."""
 
     history: History
     record_ids: list[str]
-    seq: IntArray
+    place: IntArray
 
     def record_id(self, version: int) -> str:
         """Return the identifier of the record that a version belongs to."""
@@ -88,7 +88,7 @@ def read_history(
     record, record_ids = _numbered(parts)
     value = np.concatenate([NOBODY, *(part.value for part in parts)])
     _expect(dataset, value >= 0, "records have values that nobody knows")
-    seq = np.concatenate([NOBODY, *(part.seq for part in parts)])
+    place = np.concatenate([NOBODY, *(part.place for part in parts)])
     # Versions come release by release: sorting them by record alone keeps that order.
     order = places_of(record, len(record_ids)).items
     history = History(
@@ -100,7 +100,7 @@ def read_history(
         group[order],
         value[order],
     )
-    return StoredHistory(history, record_ids, seq[order])
+    return StoredHistory(history, record_ids, place[order])
 
 
 @dataclass(frozen=True)
@@ -108,20 +108,20 @@ class _Versions:
     """The versions of one release, or some of them."""
 
     record_ids: Texts
-    seq: IntArray
+    place: IntArray
     value: IntArray
     gid: IntArray
 
     def take(self, rows: IntArray) -> _Versions:
         return _Versions(
-            self.record_ids.take(rows), self.seq[rows], self.value[rows], self.gid[rows]
+            self.record_ids.take(rows), self.place[rows], self.value[rows], self.gid[rows]
         )
 
 
 def _numbered(parts: Sequence[_Versions]) -> tuple[IntArray, list[str]]:
     """Number the records as they come; return each version's number, and their identifiers."""
-    versions = sum(len(part.seq) for part in parts)
-    packed = b"\0".join(part.record_ids.joined() for part in parts if len(part.seq))
+    versions = sum(len(part.value) for part in parts)
+    packed = b"\0".join(part.record_ids.joined() for part in parts if len(part.value))
     texts = Texts.separated(packed, versions)
     rows, record = TextIndex(texts, secrets.randbits(64)).different()
     return record, texts.take(rows).decoded()

@@ -46,7 +46,7 @@ def _learn_again(plpy: Plpy, dataset: Dataset, model: UpdateModel) -> None:
     last = np.flatnonzero(np.append(history.is_first[1:], True)[: len(history.record)])
     in_latest = history.version_release[last] == dataset.last_release
     present = last[in_latest]
-    present = present[np.argsort(stored.seq[present])]
+    present = present[np.argsort(stored.place[present])]
     latest.store(
         plpy,
         dataset,

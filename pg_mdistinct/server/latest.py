@@ -26,7 +26,7 @@ ROWS_AT_ONCE = 100_000
 
 @dataclass(frozen=True)
 class Latest:
-    """Who was in a release, in the order of seq: where, with which value, and what is known.
+    """Who was in a release, in its order: where, with which value, and what is known of him.
 
     ``group`` is a row of ``candidates``, which has the groups in the order of their gids.
     """

@@ -13,7 +13,7 @@ from pg_mdistinct.core.arrays import IntArray, Ragged
 from pg_mdistinct.core.texts import Texts, digits, with_zero_bytes
 from pg_mdistinct.server.plpython import Row
 
-_BETWEEN, _NULL = (f"\x01{secrets.token_hex(length)}" for length in (4, 8))
+_BETWEEN, _NULL = f"\x01{secrets.token_hex(4)}", f"\x02{secrets.token_hex(8)}"
 """Stand between texts, which may hold anything but a zero byte, and for NULL: nobody knows them."""
 
 _HEADER = 20

@@ -59,7 +59,7 @@ class Rows:
 class ReadSnapshot:
     """A snapshot, its columns, and what ties it to the releases before.
 
-    ``leaving`` are the seq of the previous release's records that the snapshot has not got,
+    ``leaving`` are those records of the previous release that the snapshot has not got,
     ``returned`` the identifiers of its records that were absent from the previous one, and
     ``known`` what was known of each of its records before.
     """
@@ -124,20 +124,20 @@ def snapshot(
     A record's last version is in the previous release, or else among the absent.
     """
     now = rows.index.find(previous.record_ids)
-    last_seq = np.full(len(value), -1, dtype=np.int64)
-    last_seq[now[now >= 0]] = np.flatnonzero(now >= 0)
-    back = _returned(plpy, dataset, rows, last_seq)
+    last_place = np.full(len(value), -1, dtype=np.int64)
+    last_place[now[now >= 0]] = np.flatnonzero(now >= 0)
+    back = _returned(plpy, dataset, rows, last_place)
     here = np.array([row["number"] for row in back], dtype=np.int64) - 1
-    last_group = np.append(previous.group, -1)[last_seq]
-    last_value = np.append(previous.value, -1)[last_seq]
-    gap = (last_seq >= 0).astype(np.int64)
+    last_group = np.append(previous.group, -1)[last_place]
+    last_value = np.append(previous.value, -1)[last_place]
+    gap = (last_place >= 0).astype(np.int64)
     gap[here] = [dataset.last_release + 1 - row["release"] for row in back]
     last_value[here] = [row["value"] for row in back]
     last_group[here], earlier = _earlier_groups(plpy, dataset, back)
     last_group[here] += len(previous.candidates)
     qi = [_read_column(plpy, dataset, staged, i, sent) for i, sent in enumerate(rows.qi, start=1)]
     known = Knowledge.join([previous.known, latest.unpacked([row["knowledge"] for row in back])])
-    last_seq[here] = len(previous) + np.arange(len(back))
+    last_place[here] = len(previous) + np.arange(len(back))
     return ReadSnapshot(
         Snapshot(
             value=value,
@@ -151,14 +151,14 @@ def snapshot(
         rows.record_ids,
         leaving=np.flatnonzero(now < 0),
         returned=rows.record_ids.take(here).decoded(),
-        known=known.take(last_seq),
+        known=known.take(last_place),
     )
 
 
-def _returned(plpy: Plpy, dataset: Dataset, rows: Rows, last_seq: IntArray) -> list[Row]:
+def _returned(plpy: Plpy, dataset: Dataset, rows: Rows, last_place: IntArray) -> list[Row]:
     """Find those records among the absent that the previous release has not got."""
     absent = relations_of(plpy, dataset.name).absent
-    new = np.flatnonzero(last_seq < 0)
+    new = np.flatnonzero(last_place < 0)
     if not len(new) or not plpy.execute(f"SELECT FROM {absent} LIMIT 1").nrows():
         return []
     found = run(
