@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, LiteralString
 
 import psycopg
 import pytest
@@ -53,9 +53,9 @@ def new_database(
     """
     names: list[str] = []
 
-    def make(template: str = "template0") -> str:
+    def make(template: str = "template0", options: LiteralString = "") -> str:
         names.append(f"test_{secrets.token_hex(6)}")
-        _create(server, names[-1], template)
+        _create(server, names[-1], template, options)
         return server.dsn(names[-1])
 
     yield make
@@ -118,12 +118,12 @@ def _make_template(
     )
 
 
-def _create(server: Server, name: str, template: str) -> None:
+def _create(server: Server, name: str, template: str, options: LiteralString = "") -> None:
     # On a connection of its own: the template's maker holds a lock on the other one.
     with server.maintenance() as connection:
         connection.execute(
-            sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(
-                sql.Identifier(name), sql.Identifier(template)
+            sql.SQL("CREATE DATABASE {} TEMPLATE {} {}").format(
+                sql.Identifier(name), sql.Identifier(template), sql.SQL(options)
             )
         )
 

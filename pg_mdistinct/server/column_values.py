@@ -14,7 +14,7 @@ import numpy.typing as npt
 from pg_mdistinct.core import arrays
 from pg_mdistinct.core.arrays import FloatArray, IntArray
 from pg_mdistinct.core.texts import TextIndex, Texts
-from pg_mdistinct.server.packed import elements, joined_texts, texts
+from pg_mdistinct.server.packed import SEPARATORS, elements, joined_texts, texts
 from pg_mdistinct.server.plpython import Plpy, run
 from pg_mdistinct.server.qi_types import QiType
 
@@ -50,7 +50,10 @@ class ColumnValues:
 
 
 def packed(qi_type: QiType, expression: str) -> str:
-    """Return the SQL that packs an array of values, for ``unpacked``."""
+    """Return the SQL that packs an array of values, for ``unpacked``.
+
+    The first two parameters of the statement are the separators of texts.
+    """
     if qi_type.dtype is not None:
         return f"pg_catalog.array_send({expression})"
     return joined_texts(expression)
@@ -105,9 +108,12 @@ def _ranked_texts(qi_type: QiType, sent: Texts) -> tuple[ColumnValues, IntArray]
 def distinct(plpy: Plpy, qi_type: QiType, query: str) -> ColumnValues:
     """Return the distinct values of a query's column q."""
     sent = "pg_catalog.array_agg(d.q ORDER BY d.q)"
-    row = plpy.execute(
+    row = run(
+        plpy,
         f"SELECT coalesce({sent}::text[], '{{}}') AS texts, {packed(qi_type, sent)} AS sent"
-        f" FROM (SELECT DISTINCT q FROM ({query}) AS a) AS d"
+        f" FROM (SELECT DISTINCT q FROM ({query}) AS a) AS d",
+        ["text", "text"],
+        SEPARATORS,
     )[0]
     numbers = elements([row["sent"]], qi_type.dtype) if qi_type.dtype else None
     return ColumnValues(qi_type, row["texts"], np.empty(0) if numbers is None else numbers)

@@ -17,6 +17,7 @@ from pg_mdistinct.core.texts import TextIndex, Texts
 from pg_mdistinct.core.update_graph import Progress
 from pg_mdistinct.server.catalog import Dataset
 from pg_mdistinct.server.packed import (
+    SEPARATORS,
     Integers,
     elements,
     gather_arrays,
@@ -140,10 +141,10 @@ def _read_versions(
             " pg_catalog.array_send(coalesce(p.gids, '{}')) AS gids"
             f" FROM {names.versions} AS v LEFT JOIN {names.placement} AS p"
             f" ON p.first = v.first AND p.release = {release}"
-            f" WHERE v.release = {release} AND ($1 IS NULL OR $1 = ANY (v.record_id))"
+            f" WHERE v.release = {release} AND ($3 IS NULL OR $3 = ANY (v.record_id))"
             " ORDER BY v.first",
-            ["text"],
-            [record_id],
+            ["text", "text", "text"],
+            [*SEPARATORS, record_id],
         )
     )
     counts = [row["count"] for row in rows]

@@ -13,8 +13,11 @@ from pg_mdistinct.core.arrays import IntArray, Ragged
 from pg_mdistinct.core.texts import Texts, digits, with_zero_bytes
 from pg_mdistinct.server.plpython import Row
 
-_BETWEEN, _NULL = f"\x01{secrets.token_hex(4)}", f"\x02{secrets.token_hex(8)}"
-"""Stand between texts, which may hold anything but a zero byte, and for NULL: nobody knows them."""
+SEPARATORS = _BETWEEN, _NULL = f"\x01{secrets.token_hex(4)}", f"\x02{secrets.token_hex(8)}"
+"""Stand between texts, which may hold anything but a zero byte, and for NULL.
+
+Nobody knows them: they are given as parameters, since code behind a source sees our statements.
+"""
 
 _HEADER = 20
 """The bytes before the elements of an array that is sent: dimensions, whether there is NULL, type,
@@ -95,10 +98,10 @@ def elements(arrays: Sequence[bytes], dtype: str) -> npt.NDArray[Any] | None:
 def joined_texts(expression: str) -> str:
     """Return the SQL that packs an array, as the texts of its elements, for ``texts``.
 
-    They are put together as texts, since turning each into bytes takes longer than all the rest.
+    The first two parameters of the statement are the separators. They are put together as texts,
+    since turning each into bytes takes longer than all the rest.
     """
-    joined = f"pg_catalog.array_to_string({expression}, '{_BETWEEN}', '{_NULL}')"
-    return f"pg_catalog.convert_to({joined}, 'UTF8')"
+    return f"pg_catalog.convert_to(pg_catalog.array_to_string({expression}, $1, $2), 'UTF8')"
 
 
 def texts(arrays: Sequence[bytes], count: int) -> Texts | None:

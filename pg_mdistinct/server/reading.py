@@ -19,7 +19,7 @@ from pg_mdistinct.server import column_values, latest, source
 from pg_mdistinct.server.catalog import Dataset
 from pg_mdistinct.server.column_values import ColumnValues, Numbers
 from pg_mdistinct.server.latest import Latest
-from pg_mdistinct.server.packed import Integers, gather_arrays, literal, ragged
+from pg_mdistinct.server.packed import SEPARATORS, Integers, gather_arrays, literal, ragged
 from pg_mdistinct.server.plpython import Plpy, Row, run
 from pg_mdistinct.server.qi_types import SET, QiType, qi_type_of
 from pg_mdistinct.server.relations import relations_of, unnested
@@ -80,20 +80,30 @@ def stage(plpy: Plpy, dataset: Dataset, table: str) -> tuple[Staged, Rows | None
     types = {f"q{i}": qi_type for i, qi_type in enumerate(qi_types(plpy, dataset), start=1)}
     columns = {"record_id": SET, **types, "label": SET}
     names = ", ".join(columns)
-    rows = "pg_catalog.cardinality(s.record_id)"
+    count = "pg_catalog.cardinality(s.record_id)"
     packed = "".join(
         f", {column_values.packed(qi_type, f'v.{name}')} AS {name}"
         for name, qi_type in columns.items()
     )
+    whole = " AND ".join(
+        f"pg_catalog.array_ndims(v.{name}) = 1"
+        f" AND pg_catalog.cardinality(v.{name}) = pg_catalog.cardinality(v.record_id)"
+        for name in columns
+    )
     with source.reading(plpy, dataset):
-        parts = plpy.execute(
+        parts = run(
+            plpy,
             f"INSERT INTO {table} AS v (release, first, {names}) SELECT {dataset.last_release + 1},"
-            f" pg_catalog.sum({rows}) OVER (ROWS UNBOUNDED PRECEDING) - {rows}, {names}"
+            f" pg_catalog.sum({count}) OVER (ROWS UNBOUNDED PRECEDING) - {count}, {names}"
             f" FROM {relations_of(plpy, dataset.name).reader}() AS s"
-            f" RETURNING v.first, pg_catalog.cardinality(v.record_id) AS rows{packed}"
+            " RETURNING v.first, pg_catalog.cardinality(v.record_id) AS rows,"
+            f" coalesce({whole}, false) AS whole{packed}",
+            ["text", "text"],
+            SEPARATORS,
         )
     ordered = sorted(parts, key=lambda part: int(part["first"]))
-    return Staged(table, tuple(types.values())), _unpacked(columns, ordered)
+    rows = _unpacked(columns, ordered) if all(part["whole"] for part in ordered) else None
+    return Staged(table, tuple(types.values())), rows
 
 
 def _unpacked(columns: dict[str, QiType], parts: Sequence[Row]) -> Rows | None:

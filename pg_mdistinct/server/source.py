@@ -248,21 +248,22 @@ def create_reader(plpy: Plpy, source: int, dataset: Dataset) -> None:
     columns = columns_of(plpy, source)
     sensitive = columns[dataset.sensitive_column]
     record_id = columns[dataset.id_column]
-    types, expressions = {"record_id": "text"}, [_text(plpy.quote_ident(record_id.name), record_id)]
-    for i, name in enumerate(dataset.qi_columns, start=1):
+    types, expressions = ["text"], [_text(plpy.quote_ident(record_id.name), record_id)]
+    for name in dataset.qi_columns:
         is_set = qi_type_of(columns[name].base).is_set
         own = plpy.quote_ident(name)
-        types[f"q{i}"] = "text" if is_set else columns[name].base
+        types.append("text" if is_set else columns[name].base)
         expressions.append(_text(own, columns[name]) if is_set else f"{own}::{columns[name].base}")
-    types["label"] = "text"
+    types.append("text")
     expressions.append(_text(plpy.quote_ident(sensitive.name), sensitive))
+    result = dict(zip(_result(dataset), types, strict=True))
     table = relations.qualified(plpy, dataset.source_schema, dataset.source_table)
     reader = relations.relations_of(plpy, dataset.name).reader
     _create_function(
         plpy,
         f"{reader}()",
-        f"TABLE ({', '.join(f'{name} {of}[]' for name, of in types.items())}) STABLE",
-        _in_arrays(f"SELECT {', '.join(expressions)} FROM {table}", types),
+        f"TABLE ({', '.join(f'{name} {of}[]' for name, of in result.items())}) STABLE",
+        _in_arrays(f"SELECT {', '.join(expressions)} FROM {table}", result),
     )
     _create_function(
         plpy,
@@ -344,6 +345,11 @@ def _hand_over(plpy: Plpy, source: int, signatures: tuple[str, ...]) -> None:
             raise
 
 
+def _result(dataset: Dataset) -> list[str]:
+    """Return the names of the columns that are read."""
+    return ["record_id", *(f"q{i}" for i, _ in enumerate(dataset.qi_columns, start=1)), "label"]
+
+
 def _readers(plpy: Plpy, dataset: Dataset) -> dict[int, str]:
     """Return the functions that touch the source by their owners: one for each, reader() first.
 
@@ -353,6 +359,7 @@ def _readers(plpy: Plpy, dataset: Dataset) -> dict[int, str]:
     for row in run(
         plpy,
         "SELECT s.signature, p.prosecdef, p.proowner AS owner,"
+        " s.number > 1 OR p.proargnames IS NOT DISTINCT FROM $2 AS has_columns,"
         # A type of somebody's own may bring casts, which would run with the rights of ours.
         " NOT EXISTS (SELECT FROM pg_catalog.pg_type AS t WHERE t.oid = ANY"
         " (coalesce(p.proallargtypes, p.proargtypes::pg_catalog.oid[]) || p.prorettype)"
@@ -360,8 +367,8 @@ def _readers(plpy: Plpy, dataset: Dataset) -> dict[int, str]:
         " FROM pg_catalog.unnest($1) WITH ORDINALITY AS s (signature, number)"
         " LEFT JOIN pg_catalog.pg_proc AS p ON p.oid = pg_catalog.to_regprocedure(s.signature)"
         " ORDER BY s.number",
-        ["text[]"],
-        [list(_signatures(plpy, dataset))],
+        ["text[]", "text[]"],
+        [list(_signatures(plpy, dataset)), _result(dataset)],
     ):
         if trouble := _trouble_with(row):
             raise MdistinctError(
@@ -378,6 +385,8 @@ def _trouble_with(reader: Row) -> str | None:
         return "does not exist"
     if not reader["prosecdef"]:
         return "is not SECURITY DEFINER"
+    if not reader["has_columns"]:
+        return "has other columns than it was made with"
     return None if reader["has_plain_types"] else "uses types that are not PostgreSQL's own"
 
 

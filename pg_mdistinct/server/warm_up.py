@@ -9,6 +9,7 @@ import numpy as np
 
 import pg_mdistinct
 from pg_mdistinct.core.arrays import BoolArray, FloatArray, IntArray, Ragged
+from pg_mdistinct.core.flow import Network
 from pg_mdistinct.core.history import sorted_history
 from pg_mdistinct.core.knowledge import recall
 from pg_mdistinct.core.model import M_DISTINCT, UpdateModel
@@ -34,6 +35,10 @@ def compile_core(plpy: Plpy) -> None:
     with_zero_bytes(b"a, b", b", ")
     Texts.of("abc").take(np.array([2, 0])).joined()
     digits(np.arange(VALUES), ",")
+    # Asked for where a bucket needs more groups than it has at first, which may not happen below.
+    network = Network(2)
+    network.add(np.array([0]), np.array([1]), np.array([1]))
+    network.reachable(0)
     for reach in (apart[:, None] == apart, _chain()):
         model = UpdateModel(_equally_likely(reach), np.ones(VALUES, bool), "abcdefgh")
         # For records that were away.

@@ -250,18 +250,61 @@ def test_a_reader_function_that_would_run_as_our_owner_is_not_called(db: Connect
     db.execute("DROP FUNCTION mdistinct_sources.ward()")
     with refused(db, "55000", "mdistinct_sources.ward()", "does not exist"):
         publish(db)
-
-
-@pytest.mark.parametrize("ages", ["{1,2,3}", "{{1,2},{3,4}}"])
-def test_a_reader_function_whose_columns_do_not_match(db: Connection, ages: str) -> None:
-    make_ward(db)
     db.execute(
-        "CREATE OR REPLACE FUNCTION mdistinct_sources.ward() RETURNS TABLE (record_id text[],"
-        " q1 integer[], label text[]) LANGUAGE sql SECURITY DEFINER AS"
-        f" $$ SELECT '{{1,2}}'::text[], '{ages}'::integer[], '{{Flu,Flu}}'::text[] $$".encode()
+        "CREATE FUNCTION mdistinct_sources.ward() RETURNS TABLE (record_id text[], label text[])"
+        " LANGUAGE sql SECURITY DEFINER AS $$ SELECT '{1}'::text[], '{Flu}'::text[] $$"
     )
+    with refused(db, "55000", "mdistinct_sources.ward()", "other columns"):
+        publish(db)
+
+
+@pytest.mark.parametrize(
+    ("ids", "ages", "labels"),
+    [
+        ("{1,2}", "{1,2,3}", "{Flu,Flu}"),
+        ("{1,2}", "{{1,2},{3,4}}", "{Flu,Flu}"),
+        ("{1,2,3,4}", "{{11,12},{13,14}}", "{Flu,Flu,Flu,Flu}"),
+        ("{1,2}", "{1,2}", "{Flu,Flu,Flu}"),
+        ("{1,2}", "{1,2}", "{{Flu,Flu}}"),
+        ("{}", "{}", "{}"),
+    ],
+)
+def test_a_reader_function_whose_columns_do_not_match(
+    db: Connection, ids: str, ages: str, labels: str
+) -> None:
+    make_ward(db)
+    _replace_reader(db, f"SELECT '{ids}'::text[], '{ages}'::integer[], '{labels}'::text[]")
     with refused(db, "55000", "public.ward", "all columns of every row"):
         publish(db)
+
+
+def test_a_reader_function_that_leaves_values_out(db: Connection) -> None:
+    """A header of a second dimension must not be taken for the fifth value."""
+    make_ward(db)
+    _replace_reader(
+        db,
+        "SELECT '{1,2,3,4,5}'::text[], '{{11,12},{13,14}}'::integer[],"
+        " '{Flu,Flu,Flu,Flu,Flu}'::text[]",
+    )
+    with refused(db, "23502", '"age"', "1 record: 5"):
+        publish(db)
+
+
+def test_a_reader_function_whose_parts_do_not_match(db: Connection) -> None:
+    """As many values as identifiers in all, but not side by side."""
+    make_ward(db)
+    part = "SELECT '{{{},{}}}'::text[], '{}'::integer[], '{{Flu,Flu}}'::text[]"
+    _replace_reader(db, f"{part.format(1, 2, '{1}')} UNION ALL {part.format(3, 4, '{2,3,4}')}")
+    with pytest.raises(psycopg.Error) as caught:
+        publish(db)
+    assert caught.value.sqlstate in ("23502", "55000")
+
+
+def _replace_reader(db: Connection, body: str) -> None:
+    db.execute(
+        "CREATE OR REPLACE FUNCTION mdistinct_sources.ward() RETURNS TABLE (record_id text[],"
+        f" q1 integer[], label text[]) LANGUAGE sql SECURITY DEFINER AS $$ {body} $$".encode()
+    )
 
 
 def test_code_behind_the_types_of_a_source_does_not_run_as_our_owner(db: Connection) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 
+import psycopg
 import pytest
 from psycopg import sql
 
+from pg_mdistinct.install import install
 from tests.integration.cases import Connection, one, publish
 
 # Every value of the source, as it stood in each release, with the group that shows it.
@@ -59,7 +61,7 @@ RANGES = (
             "1969-12-31 23:59:59.999999",
             "2024-02-29 12:00:00.000001",
             "290000-01-01 00:00:00.000001",
-            "294276-12-31",
+            "294276-12-31 23:59:59.999999",
         ],
     ),
     Kind(
@@ -69,7 +71,7 @@ RANGES = (
             "4713-01-02 00:00 BC",
             "1969-12-31 23:59:59.999999+05",
             "2024-02-29 12:00Z",
-            "294276-12-30",
+            "294276-12-31 23:59:59.999999Z",
         ],
     ),
 )
@@ -267,3 +269,25 @@ def test_a_table_of_many_columns(db: Connection) -> None:
     for value in "012":
         db.execute("SELECT mdistinct_allow_update('t', %s, '{0,1,2}')", (value,))
     assert publish(db, "t")["records"] == 50
+
+
+@pytest.mark.parametrize("variant", ["m-distinct", "m-invariance"])
+def test_texts_of_a_database_that_is_not_in_utf_8(
+    new_database: Callable[..., str], variant: str
+) -> None:
+    dsn = new_database(options="ENCODING 'LATIN1' LOCALE 'C'")
+    install(dsn, on_message=lambda _: None)
+    with psycopg.connect(dsn, autocommit=True) as db:
+        db.execute("CREATE TABLE public.t (id text, q text, s text)")
+        for i in range(8):
+            db.execute("INSERT INTO public.t VALUES (%s, %s, %s)", (f"ä{i}", "éè"[i % 2], i))
+        register = "SELECT mdistinct_register('t', 'public.t', 'id', '{q}', 's', 2, %s)"
+        db.execute(register, (variant,))
+        if variant == "m-distinct":
+            db.execute("SELECT mdistinct_allow_update('t', s, ARRAY[s]) FROM public.t")
+        publish(db, "t")
+        publish(db, "t")
+        assert one(db, INSIDE.format("t.q = ANY (p.q)")) == 16
+        assert {f"ä{i}" for i in range(8)} == {
+            record_id for (record_id,) in db.execute("SELECT record_id FROM mdistinct_risk('t')")
+        }

@@ -10,11 +10,13 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from psycopg import sql
 
 import pg_mdistinct
 from pg_mdistinct import resources
 from pg_mdistinct.embedded.installation import find_installation
 from pg_mdistinct.install import extension, sources, upgrade
+from tests.fix_database import acting_as
 from tests.fix_server import Server
 from tests.integration.cases import Connection, one, publish
 from tests.lifecycle.releases import (
@@ -88,6 +90,39 @@ def test_a_history_of_a_released_version_goes_on(
     with psycopg.connect(dsn, autocommit=True) as new:
         publish_on(new)
         assert published(new) == before
+
+
+def test_an_upgrade_runs_nothing_that_an_admin_has_named(
+    released: Released, new_database: Callable[..., str]
+) -> None:
+    """Admins may make functions beside ours: the names of their columns are texts of theirs."""
+    dsn = new_database()
+    released.install(dsn)
+    with connect(dsn) as db:
+        publish_history(db)
+        admin = f"admin_{db.info.dbname}"
+        trap = f"a int) LANGUAGE sql AS 'SELECT 1'; ALTER ROLE {admin} SUPERUSER --"
+        db.execute(f"CREATE ROLE {admin} IN ROLE mdistinct_admin".encode())
+        try:
+            db.execute(f"ALTER FUNCTION mdistinct_sources.ward() OWNER TO {admin}".encode())
+            with acting_as(db, admin):
+                db.execute("DROP FUNCTION mdistinct_sources.ward()")
+                db.execute(
+                    sql.SQL(
+                        "CREATE FUNCTION mdistinct_sources.ward() RETURNS TABLE ({} integer)"
+                        " LANGUAGE sql SECURITY DEFINER AS 'SELECT 1'"
+                    ).format(sql.Identifier(trap))
+                )
+            upgrade(dsn, on_message=lambda _: None)
+            is_superuser = "SELECT rolsuper FROM pg_roles WHERE rolname = %s"
+            assert one(db, is_superuser, (admin,)) is False
+            with (
+                psycopg.connect(dsn, autocommit=True) as new,
+                pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState, match="other columns"),
+            ):
+                publish(new)
+        finally:
+            db.execute(f"DROP OWNED BY {admin}; DROP ROLE {admin}".encode())
 
 
 def test_an_extension_of_a_released_version_goes_on(
