@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import re
+import secrets
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -100,8 +101,9 @@ def test_an_upgrade_runs_nothing_that_an_admin_has_named(
     released.install(dsn)
     with connect(dsn) as db:
         publish_history(db)
-        admin = f"admin_{db.info.dbname}"
-        trap = f"a int) LANGUAGE sql AS 'SELECT 1'; ALTER ROLE {admin} SUPERUSER --"
+        # A name has 63 bytes at most.
+        admin = f"a{secrets.token_hex(4)}"
+        trap = f"a int)language sql as'';alter role {admin} superuser--"
         db.execute(f"CREATE ROLE {admin} IN ROLE mdistinct_admin".encode())
         try:
             db.execute(f"ALTER FUNCTION mdistinct_sources.ward() OWNER TO {admin}".encode())
