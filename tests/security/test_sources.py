@@ -37,6 +37,29 @@ def test_functions_behind_a_view_run_as_its_owner(
     assert seen(db) == {mallory}
 
 
+def test_code_behind_a_source_sees_our_statement_but_no_secret(
+    db: Connection, mallory: str
+) -> None:
+    """What stands between texts on their way to us could be put into a text otherwise."""
+    make_patients(db, mallory)
+    with acting_as(db, mallory):
+        db.execute(
+            "CREATE FUNCTION mallory.look() RETURNS integer LANGUAGE plpgsql VOLATILE AS"
+            " $$ DECLARE called text; BEGIN GET DIAGNOSTICS called = PG_CONTEXT;"
+            " RAISE EXCEPTION '%', called; END $$"
+        )
+        db.execute("ALTER TABLE mallory.ward RENAME TO patients")
+        db.execute(
+            "CREATE VIEW mallory.ward AS SELECT id, age + mallory.look() AS age, disease"
+            " FROM mallory.patients"
+        )
+    with pytest.raises(psycopg.errors.RaiseException) as caught:
+        publish(db)
+    told = caught.value.diag.message_primary or ""
+    assert "INSERT INTO mdistinct_data.ward_v2" in told
+    assert not {"\x01", "\x02"} & set(told)
+
+
 @pytest.mark.parametrize(
     "statement",
     [
