@@ -11,7 +11,8 @@ import pytest
 from tests.fix_database import Connection, acting_as
 from tests.integration.cases import one, publish
 
-SECRETS = ("patient-", "illness-", "4711", "Springfield")
+# Longer than any OID, which debugging messages may tell.
+SECRETS = ("patient-", "illness-", "4711471", "Springfield")
 VALUES = ("illness-a", "illness-b", "illness-c", "illness-d")
 
 
@@ -42,8 +43,8 @@ def clinic(db: Connection) -> Connection:
         "CREATE TABLE public.clinic (id text, age integer, share float8, town text, disease text)"
     )
     db.execute(
-        "INSERT INTO public.clinic SELECT 'patient-' || i, 471100 + i, 0.4711, 'Springfield-' || i,"
-        " (%s::text[])[1 + i %% 4] FROM generate_series(1, 24) AS i",
+        "INSERT INTO public.clinic SELECT 'patient-' || i, 471147100 + i, 0.4711471,"
+        " 'Springfield-' || i, (%s::text[])[1 + i %% 4] FROM generate_series(1, 24) AS i",
         (list(VALUES),),
     )
     db.execute(
@@ -95,11 +96,11 @@ def raising(statement: str) -> str:
 
 FAILURES: dict[str, tuple[str, str]] = {
     "no identifier": ("UPDATE clinic SET id = NULL WHERE id = 'patient-1'", "23502"),
-    "identifiers twice": ("UPDATE clinic SET id = 'patient-1' WHERE age < 471105", "23505"),
-    "no quasi-identifier": ("UPDATE clinic SET town = NULL WHERE age < 471105", "23502"),
-    "not a number": ("UPDATE clinic SET share = 'NaN' WHERE age < 471105", "MD005"),
-    "no value": ("UPDATE clinic SET disease = NULL WHERE age < 471105", "23502"),
-    "unknown value": ("UPDATE clinic SET disease = 'illness-x' WHERE age < 471105", "MD001"),
+    "identifiers twice": ("UPDATE clinic SET id = 'patient-1' WHERE age < 471147105", "23505"),
+    "no quasi-identifier": ("UPDATE clinic SET town = NULL WHERE age < 471147105", "23502"),
+    "not a number": ("UPDATE clinic SET share = 'NaN' WHERE age < 471147105", "MD005"),
+    "no value": ("UPDATE clinic SET disease = NULL WHERE age < 471147105", "23502"),
+    "unknown value": ("UPDATE clinic SET disease = 'illness-x' WHERE age < 471147105", "MD001"),
     "impossible update": (
         "UPDATE clinic SET disease = 'illness-c' WHERE disease = 'illness-a'",
         "MD002",
@@ -115,7 +116,7 @@ FAILURES: dict[str, tuple[str, str]] = {
     "source gone": ("DROP TABLE clinic", "42P01"),
     "column gone": ("ALTER TABLE clinic DROP town", "MD004"),
     "column changed": ("ALTER TABLE clinic ALTER town TYPE varchar(60)", "MD004"),
-    "division by zero": (view("age / (age - 471101)"), "22012"),
+    "division by zero": (view("age / (age - 471147101)"), "22012"),
     "value in the message": (view("(town || age)::integer"), "22P02"),
     "overflow": (view("(age::bigint * 4711471100)::integer"), "22003"),
     "raised": (
@@ -126,7 +127,7 @@ FAILURES: dict[str, tuple[str, str]] = {
         "P0001",
     ),
     "domain": (
-        "CREATE DOMAIN public.small AS integer CHECK (VALUE < 471110);"
+        "CREATE DOMAIN public.small AS integer CHECK (VALUE < 471147110);"
         + view("(age::public.small)::integer"),
         "23514",
     ),
@@ -174,7 +175,7 @@ def test_code_of_ours_that_fails_unforeseen(clinic: Connection) -> None:
     """What Python says of an error quotes values, too."""
     clinic.execute("UPDATE mdistinct.datasets SET variant = 'm-distinct', m = 2")
     clinic.execute("ALTER TABLE mdistinct_data.clinic_domain DROP COLUMN value CASCADE")
-    clinic.execute("UPDATE mdistinct_data.clinic_domain SET code = code + 4711")
+    clinic.execute("UPDATE mdistinct_data.clinic_domain SET code = code + 4711471")
     heard = heard_by_publisher(clinic)
     assert heard.sqlstate is not None
     assert_discreet(heard)
@@ -190,7 +191,7 @@ def test_a_publication_that_another_one_keeps_waiting(clinic: Connection, dsn: s
 
 def test_the_test_is_not_deaf(clinic: Connection) -> None:
     """To an admin the same calls do name records and values."""
-    clinic.execute("UPDATE clinic SET disease = 'illness-x' WHERE age < 471105")
+    clinic.execute("UPDATE clinic SET disease = 'illness-x' WHERE age < 471147105")
     with pytest.raises(psycopg.Error, match="illness-x"):
         publish(clinic, "clinic")
     heard = Heard(texts=["saw patient-7"])
@@ -199,7 +200,7 @@ def test_the_test_is_not_deaf(clinic: Connection) -> None:
 
 
 def test_a_run_keeps_for_admins_what_publishers_may_hear(clinic: Connection) -> None:
-    clinic.execute("UPDATE clinic SET disease = 'illness-x' WHERE age < 471105")
+    clinic.execute("UPDATE clinic SET disease = 'illness-x' WHERE age < 471147105")
     heard = heard_by_publisher(clinic, "CALL mdistinct_publish_all()", in_transaction=False)
     assert_discreet(heard)
     assert heard.texts
